@@ -37,12 +37,12 @@ class _Work:
 
 WORK = (
     _Work("tiny", "ten tiny pipelines", 3),
-    _Work("team_sums", "sums per team and two minutes, of lines", 500_000),
-    _Work("user_sessions", "sums per user and session, of lines", 500_000),
-    _Work("typed_sums", "the same sums, of columns", 5_000_000),
-    _Work("stream", "a stream of 10 micro-batches of lines", 500_000),
+    _Work("team_sums", "sums per team and two minutes, of lines", 2_000_000),
+    _Work("user_sessions", "sums per user and session, of lines", 2_000_000),
+    _Work("typed_sums", "the same sums, of columns", 20_000_000),
+    _Work("stream", "a stream of 40 micro-batches of lines", 2_000_000),
 )
-_FILES = 10
+_FILES = 40
 
 
 def compare(work: _Work, settings: argparse.Namespace, workers: dict[str, Worker]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def word_count(lines: DataFrame) -> DataFrame:
 
 
 def team_sums(lines: DataFrame) -> DataFrame:
-    """Sums the scores of each team in each two minutes of event time."""
+    """Sums the scores of each team for every two minutes of event time."""
 
     def parse(records: Records) -> Records:
         for record in records:

@@ -21,7 +21,7 @@ def word_count(lines: DataFrame) -> DataFrame:
 
 
 def team_sums(lines: DataFrame) -> DataFrame:
-    """Sums the scores of each team in each two minutes of event time."""
+    """Sums the scores of each team for every two minutes of event time."""
     sums = _fields(lines).groupBy("team", _start("second")).agg(F.sum("score").alias("sum"))
     return sums.select(F.concat_ws("\t", F.concat_ws(" ", "team", "start"), "sum"))
 
@@ -32,7 +32,7 @@ def user_sessions(lines: DataFrame) -> DataFrame:
 
 
 def typed_sums(spark: SparkSession, source: str, target: str) -> None:
-    """Sums the scores of each team in each two minutes of event time, from Parquet to Parquet."""
+    """Sums the scores of each team for every two minutes of event time, from Parquet to Parquet."""
     scores = spark.read.parquet(source)
     sums = scores.groupBy("team", _start("at")).agg(F.sum("score").alias("total"))
     sums.select("team", "total").write.parquet(target)

@@ -27,7 +27,7 @@ def word_count(beam: Any, lines: Any) -> Any:
 
 
 def team_sums(beam: Any, lines: Any) -> Any:
-    """Sums the scores of each team in each two minutes of event time."""
+    """Sums the scores of each team for every two minutes of event time."""
     timestamped = beam.window.TimestampedValue
 
     def parse(line: str) -> Any:

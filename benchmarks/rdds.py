@@ -26,7 +26,7 @@ def word_count(lines: RDD[str], partitions: int) -> RDD[str]:
 
 
 def team_sums(lines: RDD[str], partitions: int) -> RDD[str]:
-    """Sums the scores of each team in each two minutes of event time."""
+    """Sums the scores of each team for every two minutes of event time."""
 
     def parse(line: str) -> tuple[tuple[str, int], int]:
         _, team, score, seconds = line.split(",")

@@ -23,7 +23,7 @@ def word_count(lines: Iterable[str]) -> Totals:
 
 
 def team_sums(lines: Iterable[str]) -> Totals:
-    """The sum of the scores of each team in each two minutes, by the team and the window's first second."""
+    """The sum of the scores of each team for every two minutes, by the team and the window's first second."""
     sums: dict[tuple[str, int], int] = {}
     for line in lines:
         _, team, score, seconds = line.split(",")

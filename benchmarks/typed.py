@@ -13,7 +13,7 @@ _SCHEMA = pa.schema({"team": pa.string(), "total": pa.int64()})
 
 
 def run(pipeline: Any, source: str, target: str) -> None:
-    """Sums the scores of each team in each two minutes of event time."""
+    """Sums the scores of each team for every two minutes of event time."""
     with pipeline:
         scores = pipeline | beam.io.ReadFromParquet(source, as_rows=True) | beam.WithTimestamps("at")
         windowed = scores | beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))

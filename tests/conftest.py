@@ -261,6 +261,7 @@ LOCAL_FILES = """
 package penstock;
 
 import java.io.IOException;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.attribute.PosixFilePermissions;
 import org.apache.hadoop.fs.Path;
@@ -280,32 +281,47 @@ public class LocalFiles extends RawLocalFileSystem {
             pathToFile(path).toPath(), PosixFilePermissions.fromString(user + group + other));
     }
 }
+
+class FarFiles extends LocalFiles {
+    public URI getUri() {
+        return URI.create("far:///");
+    }
+
+    public String getScheme() {
+        return "far";
+    }
+}
 """
-"""Hadoop's local file system, but it sets permissions itself.
+"""Hadoop's local file system, but it sets permissions itself; and the same under a scheme that is not a disk's.
 
 Hadoop's own starts a ``chmod`` for each file and folder that it makes, which are seventy processes in a small stream.
 """
 
 
-def _set_permissions_without_processes(spark: SparkSession) -> None:
+def _set_file_systems(spark: SparkSession) -> None:
     """Has the session use `LOCAL_FILES`, compiled by the compiler that Spark brings for its generated code."""
     context: Any = spark.sparkContext
     java, new_array = context._jvm.java, context._gateway.new_array
-    hadoop = context._jvm.org.apache.hadoop.fs
     compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
     compiler.cook(LOCAL_FILES)
-    constructor = compiler.getClassLoader().loadClass("penstock.LocalFiles").getDeclaredConstructors()[0]
-    files = hadoop.LocalFileSystem(constructor.newInstance(new_array(java.lang.Object, 0)))
-    root, conf = java.net.URI("file:///"), context._jsc.hadoopConfiguration()
-    files.initialize(root, conf)
+
+    def made(name: str) -> Any:
+        constructor = compiler.getClassLoader().loadClass(f"penstock.{name}").getDeclaredConstructors()[0]
+        constructor.setAccessible(True)
+        return constructor.newInstance(new_array(java.lang.Object, 0))
+
+    disk = context._jvm.org.apache.hadoop.fs.LocalFileSystem(made("LocalFiles"))
+    conf = context._jsc.hadoopConfiguration()
     # Hadoop keeps one file system for each scheme; this is its only way to say which, and not a public one.
     of = java.lang.Class.forName
     types, values = new_array(java.lang.Class, 3), new_array(java.lang.Object, 3)
-    types[0], types[1], types[2] = root.getClass(), conf.getClass(), of("org.apache.hadoop.fs.FileSystem")
-    values[0], values[1], values[2] = root, conf, files
+    types[0], types[1], types[2] = of("java.net.URI"), conf.getClass(), of("org.apache.hadoop.fs.FileSystem")
     keep = types[2].getDeclaredMethod("addFileSystemForTesting", types)
     keep.setAccessible(True)
-    keep.invoke(None, values)
+    for root, files in (("file:///", disk), ("far:///", made("FarFiles"))):
+        values[0], values[1], values[2] = java.net.URI(root), conf, files
+        files.initialize(values[0], conf)
+        keep.invoke(None, values)
 
 
 @contextmanager
@@ -383,6 +399,6 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         # The second start writes the archive of classes when it ends. The programs that tests start end sooner.
         with environment({ARCHIVE: "read", **variables}):
             session = session_for(options)
-        _set_permissions_without_processes(session)
+        _set_file_systems(session)
         yield session
         session.stop()

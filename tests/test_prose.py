@@ -35,6 +35,25 @@ PATTERNS = {
         r'^[ \t]*(r?"""|#[ \t]*)(What|How|Where|Whether|From|The same|The other|The one)\b'
     ),
     "without a word: silently": r"\bwithout a word\b",
+    "another X than: a different X than": r"\b([Aa]nother|[Oo]ther) [\w-]+( [\w-]+)? than\b",
+    "belongs into: belongs in": r"\bbelongs? into\b",
+    "each two minutes: every two minutes": r"\b[Ee]ach (two|three|four|five|ten|\d+) \w+s\b",
+    "from N on: N or more": r"\b[Ff]rom (?!now|then|there|here)(\w+ ){1,3}on[.,;:)\"]",
+    "has not, at the end: does not have": r"\b(has|have) not[.,;\"]",
+    "is no X: is not an X": (
+        r"(?<!there )(?<!There )\b(is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|later\b|earlier\b|better\b)"
+    ),
+    "lengths of time: durations": r"\b[Ll]engths? of time\b",
+    "look whether: check whether": r"\b[Ll]ooks? whether\b",
+    "made again: created again": r"\bmade again\b",
+    "may not: cannot, must not, might not": r"\bmay not\b",
+    "stands still: does not advance, is stopped": r"\b(stands?|stood|standing) still\b",
+    "stands there, stands before: is there, precedes": r"\bstands? (there|here|before|behind|beside|above|inside)\b",
+    "take X back: retract": r"\b[Tt]ak(e|es|en|ing) (\w+ ){0,3}back\b",
+    "tells apart: distinguishes": r"\b(tells?|told) (\w+ ){0,4}apart\b",
+    "tells whether: shows": r"\btells? (whether|which|how|where|when|what|of|nothing|no)\b",
+    "truth values: booleans": r"(?<!three )\b[Tt]ruth values?\b",
+    "without an end: that never ends": r"\b[Ww]ithout (an )?end\b",
 }
 """What to avoid and what to say, and the pattern that finds it."""
 
@@ -71,6 +90,23 @@ def test_each_pattern_finds_what_it_names() -> None:
         "This one, too.",
         '    """How it is read."""',
         "It is lost without a word.",
+        "It has another coder than before.",
+        "HAVING belongs into the query.",
+        "Each two minutes have a sum.",
+        "It takes a number from 0 on.",
+        "Spark has what Python has not.",
+        "The file is no table.",
+        "a length of time",
+        "Look whether it runs.",
+        "The table was made again.",
+        "The user may not do that.",
+        "The clock stands still.",
+        "The text stands before the first line.",
+        "Each round takes its results back.",
+        "The key tells the rows apart.",
+        "It tells whether the run has ended.",
+        "strings and truth values",
+        "It waits without an end.",
     ]
     assert all(counts_of(example)[name] for name, example in zip(PATTERNS, examples, strict=True))
 

@@ -142,7 +142,7 @@ def _same_value(expected: object, actual: object) -> bool:
 def _disorder(
     expected: Sequence[Expected], found: Sequence[int | None], in_written_order: bool
 ) -> Iterator[str]:
-    """Each pair in another order than written, if the order counts."""
+    """Each pair in a different order than written, if the order counts."""
     for later, at_later in enumerate(found):
         for earlier, at_earlier in enumerate(found[:later]):
             counts = in_written_order or _go_together(expected[earlier], expected[later])

@@ -99,8 +99,8 @@ def find_wrong_steps(
 ) -> Iterator[str]:
     """Yields what is wrong with the output: lines for a report.
 
-    Steps that end in the same micro-batch are compared together, because their outputs cannot be told apart. Processing
-    time may differ by the slack.
+    Steps that end in the same micro-batch are compared together, because their outputs cannot be distinguished.
+    Processing time may differ by the slack.
     """
     done, output_micros = 0, records.MIN_MICROS
     seen: list[records.EventOutput] = []

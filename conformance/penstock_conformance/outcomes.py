@@ -42,7 +42,7 @@ def status_of(scenario: Scenario, mode: str, report: str | None) -> Status:
 
 
 def differs_by_the_model(scenario: Scenario, mode: str) -> bool:
-    """True if a mode has other panes than the mode for which the scenario was written.
+    """True if a mode has different panes than the mode for which the scenario was written.
 
     Times are not compared: a batch emits everything at its end.
 

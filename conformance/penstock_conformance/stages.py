@@ -33,7 +33,7 @@ LONGEST = "Longest"
 
 
 class AverageLengths(PTransform[Any, Any]):
-    """The average length of two users' sessions in each two minutes, and the largest average in each four.
+    """The average length of two users' sessions in every two minutes, and the largest average in every four.
 
     Each stage is one grouping: sessions by user, then averages over both users (figures 3-4 to 3-6), and a third
     stage of our own. The result is both, as pairs of None and seconds. The timestamp combiner is for sessions and

@@ -62,7 +62,7 @@ class PlacedInput:
     input: RecordedInput
     x: float
     y: float
-    radius: float  # The radius of its circle, or of its dot if the value stands beside it.
+    radius: float  # The radius of its circle, or of its dot if the value is beside it.
     outer: float  # The radius of its whole mark.
     late: bool
 

@@ -168,7 +168,7 @@ def values(
 def _value(panel: Panel, soft: Room, pane: RecordedPane, area: Area, taken: bool) -> Iterator[str]:
     """Yields the value of a pane where there is room: inside its rectangle if possible, otherwise at its upper edge.
 
-    The word for its timing stands beside it if it fits. A value rather crosses a line than leaves its pane.
+    The word for its timing is beside it if it fits. A value rather crosses a line than leaves its pane.
     """
     word = "" if pane.is_retraction else WORDS[pane.timing]
     wordings = [
@@ -192,7 +192,7 @@ def _width(value: str, word: str, with_word: bool) -> float:
 
 
 def _wordings(pane: RecordedPane, word: str) -> Iterator[tuple[str, bool]]:
-    """Yields a value, and whether the word for the timing stands beside it, the longest first."""
+    """Yields a value, and whether the word for the timing is beside it, the longest first."""
     sign = MINUS if pane.is_retraction else ""
     values = list(dict.fromkeys(sign + shorten(pane.value, length) for length in _LENGTHS))
     if word:

@@ -47,7 +47,7 @@ def recording_of_played(
 ) -> Recording:
     """Returns a recording of a run on the bare machine.
 
-    If processing time stands still, each event is one step. The watermark of a micro-batch belongs to its round: it
+    If processing time does not advance, each event is one step. The watermark of a micro-batch belongs to its round: it
     stays at the beginning of time until the round ends, and is then at the end of time for an instant.
 
     Args:
@@ -166,7 +166,7 @@ class _Clocks:
         told = [event.clock_micros for event in events if event.clock_micros is not None]
         self.are_steps = len(set(told)) <= 1
         self._first = told[0] if told else 0
-        # Before the first event with a time, that time holds; without any, processing time stands still.
+        # Before the first event with a time, that time holds; without any, processing time does not advance.
         so_far = accumulate((event.clock_micros for event in events), _later, initial=self._first)
         times = list(so_far)[1:]
         self._by_step = [

@@ -19,7 +19,7 @@ class Recording:
         mode: ``batch``, ``micro_batch`` or ``streaming``.
         is_complete: Whether it contains everything that happened.
         epoch_micros: The zero of the labels of both axes.
-        counts_steps: Whether processing time stood still, and each of its seconds is one step.
+        counts_steps: Whether processing time did not advance, and each of its seconds is one step.
 
     >>> Recording("one element", (RecordedInput(3_000_000, 5_000_000, "", "7"),), (), ()).mode
     'streaming'

@@ -73,7 +73,7 @@ stroke-width:3px;stroke-linejoin:round}}
 
 
 def _rules() -> str:
-    """Returns all rules; each colour also stands there as a plain value, for renderers without custom properties."""
+    """Returns all rules; each colour is also there as a plain value, for renderers without custom properties."""
     text = _RULES + "".join(_RULES_OF_TONE.replace("TONE", tone) for tone in _TONES)
     plain = re.sub(r"([a-z-]+):@([a-z-]+)", lambda m: f"{m[1]}:{LIGHT[m[2]]};{m[1]}:var(--{m[2]})", text)
     return plain.replace("\n", "") + _HALO.replace("@paper", "var(--paper)").replace("\n", "")

@@ -207,7 +207,7 @@ class SparkRunner(PipelineRunner):
         """The settings for something that is not a run, and so has no view."""
         settings = self._settings(options)
         if asked := settings.views():
-            what = f"{taker} starts no run, and so {asked[0]} would show nothing"
+            what = f"{taker} does not start a run, so {asked[0]} would show nothing"
             raise refusal(ValueError, what, hint=f"leave out {' and '.join(asked)}")
         return settings
 

@@ -84,7 +84,7 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
     """Refuses a pipeline that this runner cannot run; the error names the step, what it asks for, and what to
     do.
 
-    `allow_unsafe_triggers` is the option of that name: the pipeline may wait without an end.
+    `allow_unsafe_triggers` is the option of that name: the pipeline may wait forever.
     """
     for step in graph.steps:
         for what, hint in _refusals(graph, step, mode):
@@ -109,19 +109,19 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
     for step in graph.steps:
         if any(side.edge in unending for side in step.side_inputs) and not retracting.isdisjoint(step.inputs):
             raise UnsupportedByRunner(
-                "its input may retract elements, and a retraction may meet another side input than its element did",
+                "its input may retract elements, and a retraction may see a different side input than its element did",
                 where=step.where,
                 hint="join the two, or read the side input before the grouping that retracts elements",
             )
         if not retracting.isdisjoint(step.inputs) and not _takes_retractions(step):
             raise UnsupportedByRunner(
-                "it takes no retractions, and in the mode micro_batch each round may take results of its input back",
+                "it does not accept retractions, and in the mode micro_batch a round may retract results of its input",
                 where=step.where,
-                hint="run in the mode streaming, or group in the mode ACCUMULATING or DISCARDING before",
+                hint="run in the mode streaming, or group in the mode ACCUMULATING or DISCARDING first",
             )
         if isinstance(step.primitive, Write) and not retracting.isdisjoint(step.inputs):
             raise UnsupportedByRunner(
-                "a sink cannot write elements that take earlier ones back, and its input may contain some",
+                "a sink cannot write retractions, and its input may contain some",
                 where=step.where,
                 hint="apply Changelog() before the write, or group in the mode ACCUMULATING or DISCARDING",
             )
@@ -230,7 +230,7 @@ def _query(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
     """The refusals of a query that Spark computes over the rows of other steps."""
     if mode != "batch":
         what = "Spark alone computes this query, over rows that Python makes, which only a batch does"
-        yield what, "compute it in a pipeline of its own, with mode='batch'"
+        yield what, "compute it in a separate pipeline, with mode='batch'"
     if any(isinstance(each.primitive, Write) for each in graph.leading_to(step).steps):
         what = "a query that Spark alone computes cannot read what a sink has written"
         yield what, "read it in a second pipeline, when the first one has ended"

@@ -1,7 +1,7 @@
 """The errors penstock raises, each with three parts: what is wrong, where, and what to do.
 
 Beam documents some errors as plain ``ValueError`` or ``TypeError``; `refusal` makes those with the same three parts.
-The rest derive from `BeamError` (the name is Beam's, so that ``except`` clauses move over unchanged).
+The others derive from `BeamError` (Beam's name, so that ``except`` clauses work unchanged).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ErrorT = TypeVar("ErrorT", bound=Exception)
 
 
 def three_parts(what: str, *, where: str | None = None, hint: str | None = None) -> str:
-    """The text of an error: what is wrong, where, and what to do.
+    """Returns the message of an error: what is wrong, where, and what to do.
 
     `what` is a short clause; `where` comes from `penstock.where`.
 
@@ -49,7 +49,7 @@ def noun_for(value: object) -> str:
 
 
 def split_hint(text: str) -> tuple[str, str]:
-    r"""A text without its hint, and the hint, which is empty if there is none.
+    r"""Returns a message without its hint, and the hint, which is empty if there is none.
 
     >>> split_hint("mode is 'turbo'\n  hint: use batch")
     ("mode is 'turbo'", 'use batch')
@@ -59,7 +59,7 @@ def split_hint(text: str) -> tuple[str, str]:
 
 
 def add_location(text: str, where: str | None) -> str:
-    r"""Adds the middle part to a text of two parts; a text that has one stays unchanged.
+    r"""Adds the middle part to a message of two parts; a message that has one stays unchanged.
 
     >>> print(add_location("mode is 'turbo'\n  hint: use batch", "at game.py:41"))
     mode is 'turbo'
@@ -71,20 +71,20 @@ def add_location(text: str, where: str | None) -> str:
 
 
 def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: str | None = None) -> ErrorT:
-    """Makes an exception of a type of Python, with a text in three parts.
+    """Returns an exception of a type of Python, with a message in three parts.
 
     Args:
         kind: The type of the error.
         what: What is wrong.
         where: The place; by default the line of the user's program that is being executed, if there is one. An empty
-            text means that a caller will add the place.
+            string means that a caller will add the place.
         hint: What the user can do about it.
     """
     return kind(three_parts(what, where=here() if where is None else where, hint=hint))
 
 
 def make_value_error(what: str, hint: str) -> ValueError:
-    """Makes the ValueError of a wrong argument: what is wrong, and what the user can do about it."""
+    """Returns the ValueError about a wrong argument: what is wrong, and what the user can do about it."""
     return refusal(ValueError, what, hint=hint)
 
 
@@ -131,4 +131,4 @@ class RuntimeValueProviderError(RuntimeError):
 
 
 class UnsupportedByRunner(RunnerError):
-    """The pipeline asks for something this runner does not do; raised before anything starts."""
+    """The pipeline uses something that this runner does not support; raised before anything starts."""

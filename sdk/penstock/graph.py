@@ -60,7 +60,7 @@ class InlineValues(Source):
     values: tuple[Any, ...]
 
     def describe(self) -> str:
-        """The count, never the values: they may be private."""
+        """Returns the count, never the values: they may be private."""
         return f"InlineValues({len(self.values)} value{'s' * (len(self.values) != 1)})"
 
 
@@ -222,21 +222,21 @@ class Graph:
     edges: tuple[Edge, ...]
 
     def edge(self, number: int) -> Edge:
-        """The edge of that number."""
+        """Returns the edge of that number."""
         return self.edges[number]
 
     def producer(self, number: int) -> Step:
-        """The step that makes an edge."""
+        """Returns the step that makes an edge."""
         return next(step for step in self.steps if any(out.edge == number for out in step.outputs))
 
     def consumers(self, number: int) -> Iterator[Step]:
-        """The steps that read an edge, as main or as side input."""
+        """Yields the steps that read an edge, as main or as side input."""
         for step in self.steps:
             if number in step.inputs or any(side.edge == number for side in step.side_inputs):
                 yield step
 
     def leading_to(self, last: Step) -> Graph:
-        """The graph of a step and of the steps that it depends on."""
+        """Returns the graph of a step and of the steps that it depends on."""
         needed = {*last.inputs, *(side.edge for side in last.side_inputs)}
         kept = [last]
         for step in reversed(self.steps):
@@ -248,7 +248,7 @@ class Graph:
 
 
 def describe(primitive: Primitive) -> str:
-    """A primitive in one line, without any user data."""
+    """Returns a primitive in one line, without any user data."""
     match primitive:
         case Read(source):
             return f"Read({source.describe()})"
@@ -263,7 +263,7 @@ def describe(primitive: Primitive) -> str:
 
 
 def show(graph: Graph) -> str:
-    """The graph as text, a line a step; golden tests and people read this."""
+    """Returns the graph as text, a line a step; golden tests and people read this."""
     return "\n".join(_show_step(graph, step) for step in graph.steps)
 
 
@@ -284,7 +284,7 @@ _TYPE_CHARACTERS = 200
 
 
 def type_name(hint: object) -> str:
-    """A type hint as text, which is cut if it is very long."""
+    """Returns a type hint as text, which is cut if it is very long."""
     try:
         name = show_type(hint)
     except RecursionError:

@@ -33,7 +33,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "transforms.async_dofn",
         "define `process` with `async def`; `ParDo.with_concurrency` says how its calls are made",
     ),
-    ("transforms.environments", "not our business: Spark says what workers are; see `docs/running.md`"),
+    ("transforms.environments", "not our business: Spark defines the workers; see `docs/running.md`"),
     (
         "io.gcp io.aws io.azure io.snowflake io.kinesis io.debezium io.jdbc io.mongodbio io.hadoopfilesystem "
         "io.external.gcp io.external.snowflake",
@@ -51,7 +51,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ("io.localfilesystem io.filesystemio", "not our business: `FileSystems` opens local files"),
     (
         "io.unbounded_source",
-        "not yet: write a `RangeSource`, or a splittable DoFn without an end; see `docs/connectors.md`",
+        "not yet: write a `RangeSource`, or a splittable DoFn that never ends; see `docs/connectors.md`",
     ),
     (
         "io.flink",

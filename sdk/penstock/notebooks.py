@@ -8,7 +8,7 @@ from typing import Any
 
 
 def shorten_errors(shell: Any) -> None:
-    """Lets an IPython shell show only the text of errors in three parts."""
+    """Makes an IPython shell show only the message of errors in three parts."""
     shell.set_custom_exc((Exception,), _show)
 
 
@@ -26,7 +26,7 @@ def _show(
 
 
 def has_short_form(error: BaseException) -> bool:
-    """True if the text of an error names the step or the line, so that a traceback would add nothing.
+    """True if the message of an error names the step or the line, so that a traceback would not add anything.
 
     >>> from penstock.error import refusal
     >>> has_short_form(refusal(ValueError, "n is -1", where="at a.py:3", hint="pass 1")), has_short_form(KeyError("a"))

@@ -45,7 +45,7 @@ def _cell_of(file: str) -> str | None:
 
 
 def find_caller() -> Location | None:
-    """The innermost line on the stack that the user wrote; None if there is none, as in a Spark worker."""
+    """Returns the innermost line on the stack that the user wrote; None if there is none, as in a Spark worker."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -83,11 +83,11 @@ def _is_of_engine(package: str | None) -> bool:
 
 
 def here() -> str | None:
-    """The middle part of an error that is not about a step yet: the line of the user's program."""
+    """Returns the middle part of an error that is not about a step yet: the line of the user's program."""
     location = find_caller()
     return f"at {location}" if location else None
 
 
 def at_step(label: str, location: Location | None) -> str:
-    """The middle part of an error about a step."""
+    """Returns the middle part of an error about a step."""
     return f"at step {label!r} ({location})" if location else f"at step {label!r}"

@@ -23,11 +23,11 @@ _HEAD = """# Bad input: what you write, and what you see
 
 <!-- python -m tests.bad_input.page_of_bad_input writes this page; every row is a test. -->
 
-This page has {count} small programs with something wrong or unusual in them, and what each shows: the last lines of the
-error, word for word, or what it prints. An error of penstock's says what is wrong, where, and what to do. Most are
+This page shows {count} small programs with something wrong or unusual in them, and what each prints: the last lines of
+its error, word for word, or its output. Penstock's own errors say what is wrong, where, and what to do. Most are
 raised while the pipeline is built, or before anything starts; the rows that say *runs* need Spark.
 
-In all programs, `import penstock as beam` stands before the first line, `p` is a `beam.Pipeline()`, and the file is
+`import penstock as beam` precedes the first line of every program, `p` is a `beam.Pipeline()`, and the file is
 {program}. The program runs in the folder `{folder}`.
 
 """

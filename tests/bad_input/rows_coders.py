@@ -16,7 +16,7 @@ SUBJECT = Subject(
                 VarIntCoder().decode(b"")
                 """,
             see="""
-                EOFError: the encoded value ends too early: 1 byte wanted, 0 left
+                EOFError: the encoded value ends too early: 1 byte expected, 0 left
                   at game.py:3
                   hint: check that the bytes are complete, and that this coder has encoded them
                 """,
@@ -48,7 +48,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a text for a coder of bytes",
+            "a string for a coder of bytes",
             write="""
                 from penstock.coders import BytesCoder
 
@@ -57,7 +57,7 @@ SUBJECT = Subject(
             see="""
                 AssertionError: a BytesCoder encodes bytes, not a str
                   at game.py:3
-                  hint: use the coder of that type, or encode the value before
+                  hint: use the coder of that type, or encode the value first
                 """,
         ),
         Row(

@@ -71,7 +71,7 @@ SUBJECT = Subject(
             see="""
                 TypeError: file_pattern must be of type string or ValueProvider; got ['a.txt', 'b.txt'] instead
                   at game.py:1
-                  hint: pass a pattern that all of them match, or read each in a step of its own and Flatten the results
+                  hint: pass a pattern that all of them match, or read each in a separate step and Flatten the results
                 """,
         ),
         Row(
@@ -86,7 +86,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a delimiter that is a text",
+            "a delimiter that is a string",
             write="""
                 p | beam.io.ReadFromText("scores.txt", delimiter=",")
                 """,
@@ -119,7 +119,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a number of header lines as text",
+            "a number of header lines as a string",
             write="""
                 p | beam.io.ReadFromText("scores.txt", skip_header_lines="1")
                 """,
@@ -130,14 +130,14 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a coder that is none",
+            "a coder that is not one",
             write="""
                 p | beam.io.ReadFromText("scores.txt", coder="latin-1")
                 """,
             see="""
                 TypeError: coder must be a coder, but is 'latin-1'
                   at game.py:1
-                  hint: pass coder=BytesCoder(), or a coder of your own
+                  hint: pass coder=BytesCoder(), or your own coder
                 """,
         ),
         Row(
@@ -158,7 +158,7 @@ SUBJECT = Subject(
                 p | beam.io.ReadFromCsv("scores.csv", sep="")
                 """,
             see="""
-                ValueError: sep must be a text, but is ''
+                ValueError: sep must be a string, but is ''
                   at game.py:1
                   hint: write sep=';', for example
                 """,

@@ -38,7 +38,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: --checkpoint is not an option
                   at game.py:1
-                  hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]
+                  hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is your own flag, pass on only what your parser leaves: parse_known_args()[1]
                 """,
         ),
         Row(
@@ -49,7 +49,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: --Master is not an option
                   at game.py:1
-                  hint: did you mean --master? Run the program with --help to see all options; if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]
+                  hint: did you mean --master? Run the program with --help to see all options; if it is your own flag, pass on only what your parser leaves: parse_known_args()[1]
                 """,
         ),
         Row(
@@ -89,12 +89,12 @@ SUBJECT = Subject(
                 beam.Pipeline(argv=["--take_over=yes"]).run()
                 """,
             see="""
-                game.py: argument --take_over: it takes no value, and is given 'yes'
+                game.py: argument --take_over: it takes no value, but got 'yes'
                   hint: game.py --help shows all options
                 """,
         ),
         Row(
-            "flags in one text",
+            "flags in one string",
             write="""
                 beam.Pipeline(argv="--mode=batch")
                 """,
@@ -127,7 +127,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a list where a dictionary belongs",
+            "a list instead of a dictionary",
             write="""
                 from penstock.options.pipeline_options import PipelineOptions
 
@@ -177,7 +177,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a number as text",
+            "a number as a string",
             write="""
                 beam.Pipeline(shuffle_partitions="8").run()
                 """,
@@ -210,7 +210,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a text for a switch",
+            "a string for a switch",
             write="""
                 beam.Pipeline(fast_start="no").run()
                 """,
@@ -221,7 +221,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a text for a list",
+            "a string for a list",
             write="""
                 beam.Pipeline(drop_state="Sums").run()
                 """,
@@ -278,14 +278,14 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a take-over of nothing",
+            "a takeover of nothing",
             write="""
                 beam.Pipeline(take_over=True).run()
                 """,
             see="""
                 ValueError: take_over is set without a checkpoint_location
                   at game.py:1
-                  hint: name the folder of the checkpoint that is to be taken over
+                  hint: name the folder of the checkpoint to take over
                 """,
         ),
         Row(

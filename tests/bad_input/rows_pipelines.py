@@ -21,7 +21,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a label that is not a text",
+            "a label that is not a string",
             write="""
                 p | 1 >> beam.Create([1])
                 """,
@@ -111,7 +111,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a text to create from",
+            "a string to create from",
             write="""
                 p | beam.Create("abc")
                 """,
@@ -166,7 +166,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "an argument too many",
+            "one argument too many",
             write="""
                 p | beam.Create([1]) | beam.Map(lambda x: x, 2)
                 """,
@@ -177,7 +177,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "an argument that nobody takes",
+            "an argument that no step takes",
             write="""
                 p | beam.Create([1]) | beam.Map(lambda x: x, factor=2)
                 """,
@@ -307,18 +307,18 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "no number of parts",
+            "a missing number of parts",
             write="""
                 p | beam.Create([1]) | beam.Partition(lambda number, parts: 0)
                 """,
             see="""
-                ValueError: Partition needs the number of parts, from 1 on, after the function, not ()
+                ValueError: Partition needs the number of parts, 1 or more, after the function, not ()
                   at step 'Partition(CallableWrapperPartitionFn)' (game.py:1)
                   hint: Partition(fn, 2)
                 """,
         ),
         Row(
-            "a tag that is not a text",
+            "a tag that is not a string",
             write="""
                 p | beam.Create([1]) | beam.Map(str).with_outputs(1)
                 """,
@@ -396,7 +396,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a size of batches of 0",
+            "a batch size of 0",
             write="""
                 p | beam.Create([("a", 1)]) | beam.GroupIntoBatches(0)
                 """,
@@ -407,7 +407,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a size of batches as text",
+            "a batch size as a string",
             write="""
                 p | beam.Create([("a", 1)]) | beam.GroupIntoBatches("10")
                 """,
@@ -418,7 +418,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "sizes of batches the wrong way round",
+            "batch sizes the wrong way round",
             write="""
                 p | beam.Create([1]) | beam.BatchElements(min_batch_size=10, max_batch_size=5)
                 """,
@@ -484,7 +484,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a name of Beam's that penstock does not have",
+            "a name of Beam that penstock does not have",
             write="""
                 beam.io.ReadFromPubSub("topic")
                 """,

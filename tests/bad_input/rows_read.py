@@ -9,7 +9,7 @@ SUBJECT = Subject(
     "",
     (
         Row(
-            "lines with all kinds of ends",
+            "lines with all kinds of line ends",
             write="""
                 from penstock.io import WriteToMemory
 
@@ -81,7 +81,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a CSV file with nothing in it",
+            "an empty CSV file",
             write="""
                 from penstock.io import WriteToMemory
 
@@ -99,7 +99,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a CSV header with a name twice",
+            "a CSV header with a duplicate name",
             write="""
                 from penstock.io import WriteToMemory
 
@@ -111,7 +111,7 @@ SUBJECT = Subject(
             see="""
                 penstock.error.RunnerError: the header of /data/scores.csv has a name twice or an empty one, or is not the header of the other files
                   at step 'Read' (game.py:4)
-                  hint: give the files one header; names=[...] with header=0 replaces names that are there twice or are empty
+                  hint: give the files one header; names=[...] with header=0 replaces duplicate or empty names
                 """,
             files={"scores.csv": "team,team\nred,blue\n"},
             on_spark=True,
@@ -135,7 +135,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a CSV line with a field too many",
+            "a CSV line with one field too many",
             write="""
                 p | "Read" >> beam.io.ReadFromCsv("scores.csv") | beam.Map(print)
                 p.run()
@@ -149,7 +149,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "CSV files with other headers",
+            "CSV files with different headers",
             write=r"""
                 from penstock.io import WriteToMemory
 
@@ -161,7 +161,7 @@ SUBJECT = Subject(
             see="""
                 penstock.error.RunnerError: the header of /data/a.csv has a name twice or an empty one, or is not the header of the other files
                   at step 'Read' (game.py:4)
-                  hint: give the files one header; names=[...] with header=0 replaces names that are there twice or are empty
+                  hint: give the files one header; names=[...] with header=0 replaces duplicate or empty names
                 """,
             files={"a.csv": "team,points\nred,3\n", "b.csv": "points,team\n5,blue\n"},
             on_spark=True,
@@ -209,13 +209,13 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a text that is not JSON",
+            "a line that is not JSON",
             write="""
                 p | "Read" >> beam.io.ReadFromJson("scores.json") | beam.Map(print)
                 p.run()
                 """,
             see="""
-                ValueError: a text is not JSON (Expecting value at column 10) in scores.json
+                ValueError: a record is not JSON (Expecting value at column 10) in scores.json
                   at step 'Read' (game.py:1)
                   hint: each line is one JSON object; with lines=False each file is a list of objects
                 """,
@@ -240,7 +240,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a record of CSV with a field too many, which Spark reads",
+            "a record of CSV with one field too many, which Spark reads",
             write="""
                 import os
 
@@ -257,7 +257,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a Parquet file that is none",
+            "a Parquet file that is not one",
             write="""
                 p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
                 p.run()
@@ -277,7 +277,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock.error.RunnerError: the files are empty, and so have no schema
+                penstock.error.RunnerError: the files are empty, so they have no schema
                   at step 'Read' (game.py:1)
                   hint: write the files again, or give a pattern without them
                 """,
@@ -302,7 +302,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a Parquet column of a type that no reader has",
+            "a Parquet column of a type that no reader supports",
             write="""
                 import pyarrow
                 import pyarrow.parquet
@@ -313,14 +313,14 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock.error.UnsupportedByRunner: the column key has a type that no reader has: extension<arrow.uuid> in scores.parquet
+                penstock.error.UnsupportedByRunner: the column key has a type that no reader supports: extension<arrow.uuid> in scores.parquet
                   at step 'Read' (game.py:6)
-                  hint: leave it out with columns=[...], or write the column again with another type, such as text
+                  hint: leave it out with columns=[...], or write the column again with another type, such as string
                 """,
             on_spark=True,
         ),
         Row(
-            "a Parquet column of a type that no reader has, in a file that a collection names",
+            "a Parquet column of a type that no reader supports, in a file that a collection names",
             write="""
                 import pyarrow
                 import pyarrow.parquet
@@ -331,9 +331,9 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock.error.UnsupportedByRunner: the column key has a type that no reader has: extension<arrow.uuid> in scores.parquet
+                penstock.error.UnsupportedByRunner: the column key has a type that no reader supports: extension<arrow.uuid> in scores.parquet
                   at step 'Read/ReadAllFiles' (game.py:6)
-                  hint: leave it out with columns=[...], or write the column again with another type, such as text
+                  hint: leave it out with columns=[...], or write the column again with another type, such as string
                 """,
             on_spark=True,
         ),
@@ -349,7 +349,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: a value of the column at is beyond what Python has of the type timestamp[us, tz=UTC] [while running 'Read' (game.py:6)]
+                ValueError: a value of the column at is outside the range of Python for the type timestamp[us, tz=UTC] [while running 'Read' (game.py:6)]
                   in the data that is read
                   hint: leave the column out, or correct what writes it: years are from 1 to 9999
                 """,
@@ -374,7 +374,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "an Avro file that is none",
+            "an Avro file that is not one",
             write="""
                 from penstock.io.avroio import ReadFromAvro
 

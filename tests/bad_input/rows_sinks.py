@@ -31,7 +31,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a number of files as text",
+            "a number of files as a string",
             write="""
                 p | beam.Create(["a"]) | beam.io.WriteToText("out", num_shards="2")
                 """,
@@ -78,7 +78,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "rows of no known type in Parquet",
+            "rows of an unknown type in Parquet",
             write="""
                 p | beam.Create([1]) | beam.io.WriteToParquet("out")
                 """,
@@ -129,11 +129,11 @@ SUBJECT = Subject(
             see="""
                 ValueError: WriteToJson takes only orient='records', not 'columns'
                   at game.py:1
-                  hint: make the text in a Map and write it with WriteToText
+                  hint: make the lines in a Map and write them with WriteToText
                 """,
         ),
         Row(
-            "a form of times that JSON files do not have",
+            "a format of times that JSON files do not have",
             write="""
                 p | beam.Create([beam.Row(team="red")]) | beam.io.WriteToJson("out", date_format="rfc")
                 """,

@@ -9,7 +9,7 @@ SUBJECT = Subject(
     "",
     (
         Row(
-            "properties in one text",
+            "properties in one string",
             write="""
                 beam.Pipeline(spark_conf="spark.ui.enabled=true").run()
                 """,
@@ -49,7 +49,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: the value of spark.ui in spark_conf is of the type dict
                   at game.py:1
-                  hint: use a text, a number, True or False
+                  hint: use a string, a number, True or False
                 """,
         ),
         Row(
@@ -117,7 +117,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: master is 4
                   at game.py:1
-                  hint: use a text: '4'
+                  hint: use a string: '4'
                 """,
         ),
         Row(

@@ -60,12 +60,12 @@ SUBJECT = Subject(
                     SELECT team FROM
                                 ^
                   at step 'SqlTransform(SELECT team FROM)' (game.py:3)
-                  hint: correct the query at this place
+                  hint: correct the query here
                 """,
             on_spark=True,
         ),
         Row(
-            "a column that tells of changes in a query that shows none",
+            "a column that describes changes in a query that does not show them",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
@@ -73,7 +73,7 @@ SUBJECT = Subject(
                 {"goals": goals} | SqlTransform("SELECT team, Sys.Undo FROM goals")
                 """,
             see="""
-                penstock.sql.errors.SqlError: Sys.Undo tells of changes, and a query without STREAM shows none
+                penstock.sql.errors.SqlError: Sys.Undo describes changes, and a query without STREAM does not show them
                   line 1, column 18 of the query
                     SELECT team, Sys.Undo FROM goals
                                      ^
@@ -128,7 +128,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a sum of truth values, in a stream",
+            "a sum of booleans, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
@@ -173,7 +173,7 @@ SUBJECT = Subject(
                 p | beam.Create([beam.Row(points=3)]) | SqlTransform(query)
                 """,
             see="""
-                penstock.sql.errors.SqlError: RANK() OVER stands where rows are not complete yet
+                penstock.sql.errors.SqlError: RANK() OVER is in a place where rows are not complete yet
                   line 1, column 38 of the query
                     SELECT points FROM PCOLLECTION WHERE RANK() OVER (ORDER BY points) <= 3
                                                          ^
@@ -214,7 +214,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "an unknown unit of time, in a stream",
+            "an unknown time unit, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
@@ -223,7 +223,7 @@ SUBJECT = Subject(
                 {"goals": goals} | SqlTransform("SELECT DATEADD(DAYS, 1, DATE '2026-01-31') AS d FROM goals")
                 """,
             see="""
-                penstock.sql.errors.SqlError: unknown unit of time 'DAYS'
+                penstock.sql.errors.SqlError: unknown time unit 'DAYS'
                   line 1, column 8 of the query
                     SELECT DATEADD(DAYS, 1, DATE '2026-01-31') AS d FROM goals
                            ^
@@ -250,7 +250,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a length of time in months, in a stream",
+            "an interval of months, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
@@ -259,7 +259,7 @@ SUBJECT = Subject(
                 {"goals": goals} | SqlTransform("SELECT INTERVAL '1 month 2 days' AS i FROM goals")
                 """,
             see="""
-                penstock.sql.errors.SqlError: a length of time belongs here
+                penstock.sql.errors.SqlError: expected an interval here
                   line 1, column 17 of the query
                     SELECT INTERVAL '1 month 2 days' AS i FROM goals
                                     ^
@@ -313,7 +313,7 @@ SUBJECT = Subject(
                 {"posts": posts} | SqlTransform("SELECT UPPER(EXPLODE(SPLIT(tags, ','))) AS tag FROM posts")
                 """,
             see="""
-                penstock.sql.errors.SqlError: EXPLODE makes rows, and stands inside an expression
+                penstock.sql.errors.SqlError: EXPLODE makes rows, and is inside an expression
                   line 1, column 14 of the query
                     SELECT UPPER(EXPLODE(SPLIT(tags, ','))) AS tag FROM posts
                                  ^
@@ -382,7 +382,7 @@ SUBJECT = Subject(
             },
         ),
         Row(
-            "columns of a query in another order than those of the table",
+            "columns of a query in a different order than those of the table",
             write="""
                 import os, sys
                 from penstock_conformance.command import main
@@ -443,7 +443,7 @@ SUBJECT = Subject(
             },
         ),
         Row(
-            "an option of a job that there is none of",
+            "an unknown option of a job",
             write="""
                 import os, sys
                 from penstock_conformance.command import main
@@ -463,7 +463,7 @@ SUBJECT = Subject(
             },
         ),
         Row(
-            "a function of a job in a module that is not there",
+            "a function of a job in a missing module",
             write="""
                 import os, sys
                 from penstock_conformance.command import main
@@ -497,7 +497,7 @@ SUBJECT = Subject(
                            ^
                   in half (halving.py:2): return whole(n, 2)
                   in whole (halving.py:5): raise LookupError(f"no half of {n}")
-                  hint: correct the function, or leave such rows out before; set show_elements_in_errors to see the row
+                  hint: correct the function, or filter out such rows first; set show_elements_in_errors to see the row
                 """,
             files={
                 "job.sql": _GOALS

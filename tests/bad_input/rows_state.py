@@ -68,7 +68,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: DoFn Remember has duplicate process method parameters: ['StateParam(seen)', 'StateParam(seen)']
                   at game.py:11
-                  hint: ask for each once, and give each cell of state a name of its own
+                  hint: ask for each once, and give each cell of state its own name
                 """,
         ),
         Row(
@@ -80,7 +80,7 @@ SUBJECT = Subject(
                 BagStateSpec("", VarIntCoder())
                 """,
             see="""
-                TypeError: the name of a state must be a text that is not empty, but is ''
+                TypeError: the name of a state must be a string that is not empty, but is ''
                   at game.py:4
                   hint: write BagStateSpec('seen', VarIntCoder()), for example
                 """,
@@ -141,7 +141,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "an end of windows without state",
+            "a callback for the end of windows without state",
             write="""
                 from penstock.transforms.userstate import on_window_expiration
 

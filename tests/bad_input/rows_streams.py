@@ -149,11 +149,11 @@ SUBJECT = Subject(
             see="""
                 ValueError: the delay parameter must not be negative, but is -60
                   at game.py:3
-                  hint: give seconds, 0 or more
+                  hint: pass seconds, 0 or more
                 """,
         ),
         Row(
-            "a text for a choice",
+            "a string for a choice",
             write="""
                 beam.io.ReadFromText("/logs/*.txt").as_stream(ends="false")
                 """,
@@ -169,7 +169,7 @@ SUBJECT = Subject(
                 beam.io.ReadFromSpark("rate").as_stream().as_stream()
                 """,
             see="""
-                ValueError: stream of spark rate, IngressTime is a stream already
+                ValueError: stream of spark rate, IngressTime is already a stream
                   at game.py:1
                   hint: apply it without as_stream
                 """,
@@ -197,7 +197,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a watermark that goes back",
+            "a watermark that moves backwards",
             write="""
                 from penstock.testing.test_stream import TestStream
 

@@ -90,7 +90,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a field expression that is none",
+            "a field expression that is not one",
             write="""
                 p | beam.Create([beam.Row(team="red")]) | beam.Select(5)
                 """,
@@ -101,7 +101,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a FlatMap that gives numbers",
+            "a FlatMap whose type hint returns a number",
             write="""
                 def length(line) -> int:
                     return len(line)

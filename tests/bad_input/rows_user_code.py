@@ -36,7 +36,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "an end of the program in a function",
+            "a function that ends the program",
             write="""
                 import sys
 
@@ -44,7 +44,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock_spark.reports.failure.UserCodeError: the step left with SystemExit: 3
+                penstock_spark.reports.failure.UserCodeError: the step raised SystemExit: 3
                   at step 'Stop' (game.py:3)
                   hint: raise an exception that says what is wrong: a step cannot end the program
                 """,
@@ -86,7 +86,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a type that a hint has promised",
+            "a type that a hint promised",
             write="""
                 checked = beam.Pipeline(runtime_type_check=True)
                 words = checked | beam.Create(["a"]) | "Length" >> beam.Map(lambda word: word).with_output_types(int)
@@ -125,12 +125,12 @@ SUBJECT = Subject(
             see="""
                 TypeError: cannot interpret None as a Timestamp [while running 'Stamp' (game.py:1)]
                   at game.py:1
-                  hint: give seconds, as an int or a float
+                  hint: pass seconds, as an int or a float
                 """,
             on_spark=True,
         ),
         Row(
-            "two values where one belongs",
+            "two values instead of one",
             write="""
                 rates = p | "Rates" >> beam.Create([2, 3])
                 p | beam.Create([1]) | "Convert" >> beam.Map(lambda number, rate: number * rate, beam.pvalue.AsSingleton(rates))

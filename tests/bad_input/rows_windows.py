@@ -16,29 +16,29 @@ SUBJECT = Subject(
             see="""
                 ValueError: the size parameter must be strictly positive, but is 0
                   at game.py:1
-                  hint: give seconds, at least a microsecond (0.000001)
+                  hint: pass seconds, at least a microsecond (0.000001)
                 """,
         ),
         Row(
-            "windows of a text",
+            "windows of a string",
             write="""
                 beam.window.FixedWindows("60")
                 """,
             see="""
-                TypeError: the size parameter must be a length of time, but is '60'
+                TypeError: the size parameter must be a duration, but is '60'
                   at game.py:1
-                  hint: give seconds as an int, a float or a Duration
+                  hint: pass seconds as an int, a float or a Duration
                 """,
         ),
         Row(
-            "windows of no number",
+            "windows of something that is not a number",
             write="""
                 beam.window.FixedWindows(float("nan"))
                 """,
             see="""
                 ValueError: the size parameter must be finite, but is nan
                   at game.py:1
-                  hint: give a number of seconds
+                  hint: pass a number of seconds
                 """,
         ),
         Row(
@@ -49,7 +49,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: the period parameter must be strictly positive, but is 0
                   at game.py:1
-                  hint: give seconds, at least a microsecond (0.000001)
+                  hint: pass seconds, at least a microsecond (0.000001)
                 """,
         ),
         Row(
@@ -60,7 +60,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: the gap_size parameter must be strictly positive, but is -5
                   at game.py:1
-                  hint: give seconds, at least a microsecond (0.000001)
+                  hint: pass seconds, at least a microsecond (0.000001)
                 """,
         ),
         Row(
@@ -145,14 +145,14 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a lateness as text",
+            "a lateness as a string",
             write="""
                 beam.WindowInto(beam.window.FixedWindows(60), allowed_lateness="1h")
                 """,
             see="""
                 TypeError: cannot interpret a str as a Duration
                   at game.py:1
-                  hint: give seconds, as an int or a float
+                  hint: pass seconds, as an int or a float
                 """,
         ),
         Row(
@@ -233,18 +233,18 @@ SUBJECT = Subject(
             see="""
                 ValueError: Default values are not yet supported in CombineGlobally() if the output PCollection is not windowed by GlobalWindows
                   at step 'CombineGlobally(sum)' (game.py:1)
-                  hint: use CombineGlobally().without_defaults() to give nothing for an empty window, or CombineGlobally().as_singleton_view() to get the default as a side input
+                  hint: use CombineGlobally().without_defaults() to emit nothing for an empty window, or CombineGlobally().as_singleton_view() to get the default as a side input
                 """,
         ),
         Row(
-            "a time that is a text",
+            "a time that is a string",
             write="""
                 beam.window.TimestampedValue("goal", "12:00")
                 """,
             see="""
                 TypeError: cannot interpret a str as a Timestamp
                   at game.py:1
-                  hint: give seconds, as an int or a float
+                  hint: pass seconds, as an int or a float
                 """,
         ),
         Row(
@@ -257,7 +257,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: a time cannot be nan
                   at game.py:3
-                  hint: give a finite number of seconds
+                  hint: pass a finite number of seconds
                 """,
         ),
         Row(
@@ -268,7 +268,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: the event time of an element is beyond the ends of time
                   at game.py:1
-                  hint: give seconds since 1970, not microseconds or nanoseconds
+                  hint: pass seconds since 1970, not microseconds or nanoseconds
                 """,
         ),
         Row(
@@ -305,7 +305,7 @@ SUBJECT = Subject(
                 Timestamp.from_rfc3339("2026-02-30T00:00:00Z")
                 """,
             see="""
-                ValueError: could not parse the RFC 3339 string of 20 characters: it has another form, or there is no such date
+                ValueError: could not parse the RFC 3339 string of 20 characters: it has a different format, or there is no such date
                   at game.py:3
                   hint: write it like 2009-02-13T23:31:30Z
                 """,

@@ -9,7 +9,7 @@ SUBJECT = Subject(
     "",
     (
         Row(
-            "rows with other fields in one file of CSV",
+            "rows with different fields in one CSV file",
             write="""
                 rows = [beam.Row(team="red"), beam.Row(team="blue", points=3)]
                 mixed = p | beam.Create(rows).with_output_types(beam.typehints.Any)
@@ -17,27 +17,27 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: an element has the field 'points', and the first element of its file has not
+                ValueError: an element has the field 'points', and the first element of its file does not have it
                   at step 'Write' (game.py:3)
                   hint: declare all fields: give the elements a type of rows with .with_output_types(...)
                 """,
             on_spark=True,
         ),
         Row(
-            "a value that JSON has no form for",
+            "a value that JSON cannot represent",
             write="""
                 p | beam.Create([beam.Row(key=b"red")]) | "Write" >> beam.io.WriteToJson("out")
                 p.run()
                 """,
             see="""
-                TypeError: a value of the field key has the type bytes, for which JSON has no form
+                TypeError: a value of the field key has the type bytes, which JSON cannot represent
                   at step 'Write' (game.py:1)
                   hint: convert it in a Map before the write, or pass default_handler=str, for example
                 """,
             on_spark=True,
         ),
         Row(
-            "a name of a file that leads out of its folder",
+            "a file name that leads out of its folder",
             write="""
                 naming = lambda *about: "../scores.csv"
                 p | beam.Create([beam.Row(team="red")]) | "Write" >> beam.io.WriteToCsv("out", file_naming=naming)
@@ -51,7 +51,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "output that is there already",
+            "output that already exists",
             write="""
                 import os
 
@@ -67,7 +67,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a file where a folder belongs",
+            "a file instead of a folder",
             write="""
                 p | beam.Create(["a"]) | "Write" >> beam.io.WriteToText("out/lines")
                 p.run()
@@ -155,7 +155,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: a time of the field at is outside of the years 1 to 9999
                   at step 'Write' (game.py:4)
-                  hint: filter such elements out, or make the time a number, with time.micros
+                  hint: filter out such elements, or convert the time to a number, with time.micros
                 """,
             on_spark=True,
         ),
@@ -208,7 +208,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "half of a character in a column of CSV",
+            "half of a character in a CSV column",
             write="""
                 p | beam.Create([beam.Row(team="\\ud83d")]) | "Write" >> beam.io.WriteToCsv("out")
                 p.run()
@@ -247,7 +247,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a schema of Avro that is none",
+            "a schema of Avro that is not one",
             write="""
                 from penstock.io.avroio import WriteToAvro
 

@@ -109,12 +109,12 @@ def test_a_table_that_goes_or_comes_again_or_changes_its_columns_stops_the_strea
     assert between(again, start, again.last_position(start, None)) == [{"n": 3, "team": "a"}]
     assert everything(added(path, starting_version=1))[0][0] == {"n": 2, "team": None}
     shutil.rmtree(path)
-    with pytest.raises(LookupError, match="has no log any more"):
+    with pytest.raises(LookupError, match="no longer has a log"):
         source.last_position(start, None)
     add(path, 1)
     with pytest.raises(LookupError, match="ends with version 0, but it was read up to version 2"):
         source.last_position(start, None)
-    with pytest.raises(ValueError, match="is another one than before"):
+    with pytest.raises(ValueError, match="is not the same as before"):
         added(path).last_position(start, None)
 
 
@@ -135,7 +135,7 @@ def test_a_table_that_comes_again_with_as_many_versions_stops_a_stream_that_runs
     for number in range(3 + later):
         add(tmp_path, number, configuration=FEED)
     for _ in range(2):
-        with pytest.raises(ValueError, match="is another one than before: it was deleted and made again"):
+        with pytest.raises(ValueError, match="is not the same as before: it was deleted and created again"):
             source.last_position(after, None)
 
 

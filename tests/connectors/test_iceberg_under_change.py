@@ -150,7 +150,7 @@ def test_a_table_that_was_there_knows_a_stream_from_its_start(
 def test_a_table_that_wants_other_files_while_a_stream_runs_gets_none(lake: Path) -> None:
     stream = Stream(lake).begin()
     change(lake, write_format_default="orc")
-    with pytest.raises(UnsupportedByRunner, match="wants files of orc"):
+    with pytest.raises(UnsupportedByRunner, match="needs files of orc"):
         stream.write(0, [score("a", 1)])
     assert table_of(lake).current_snapshot() is None
 

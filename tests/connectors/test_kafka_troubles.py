@@ -181,7 +181,9 @@ def test_records_that_retention_has_removed(mock: Mock, monkeypatch: pytest.Monk
     ):
         source.last_position(start, None)
     # Removed between planning and reading: the task finds out.
-    with pytest.raises(LookupError, match=r"records of retention/0 from offset 50 on are no longer there"):
+    with pytest.raises(
+        LookupError, match=r"records of retention/0 from offset 50 or later have been deleted"
+    ):
         list(source.read(SourceRange(f"{topic}/0", 50, 60)))
     source.close()
 
@@ -190,7 +192,7 @@ def test_a_pattern_that_matches_no_topic_is_a_warning(mock: Mock, caplog: pytest
     source = topics(ReadFromKafka(mock.config, topic_pattern="matches-none-.*"))
     assert source.last_position(source.first_position(), None) == {}
     assert "topics matches-none-.* at" in caplog.text
-    assert "there is no such topic yet" in caplog.text
+    assert "the topic does not exist yet" in caplog.text
     source.close()
 
 
@@ -247,7 +249,7 @@ def test_a_topic_that_is_made_again(tansu: Tansu, tmp_path: Path, is_running: bo
     read = ReadFromKafka(tansu.config, [topic], dynamic_read_poll_interval_seconds=0.1).as_stream()
     stream = stream_of(read, into, checkpoint)
     wait_for(lambda: len(into) == 3, stream)
-    errors = "it was deleted and made again"
+    errors = "it was deleted and created again"
     if is_running:
         make_again(tansu, topic, 2)
         errors += "|ends before record 0, but .* up to record 3|there is no topic"
@@ -276,11 +278,11 @@ def test_a_topic_that_is_made_again_is_another_topic_however_many_records_it_has
         produce_one_by_one(tansu, topic, [value])
         if value != b"2":
             with pytest.raises(
-                ValueError, match=r"'another' at .* is not the topic .* deleted and made again"
+                ValueError, match=r"'another' at .* is not the topic .* deleted and created again"
             ):
                 source.last_position(end, None)
     # A crash has left the micro-batch to be run again, which does not ask for its end.
-    with pytest.raises(ValueError, match=r"'another' at .* is not the topic .* deleted and made again"):
+    with pytest.raises(ValueError, match=r"'another' at .* is not the topic .* deleted and created again"):
         topics(read).ranges(start, end, 2)
     delete(tansu, topic)
     with pytest.raises(
@@ -328,7 +330,7 @@ def test_a_topic_of_a_pattern_that_goes_away_is_a_warning(
         assert source.last_position(end, None) == {**end, "leaves-b/0": 2}
     assert caplog.text.count("the topic 'leaves-a' is gone; records of it that were not read are lost") == 1
     tansu.make("leaves-a", 1)
-    with pytest.raises(ValueError, match=r"'leaves-a' .* deleted and made again"):
+    with pytest.raises(ValueError, match=r"'leaves-a' .* deleted and created again"):
         source.last_position(end, None)
     source.close()
 

@@ -124,7 +124,7 @@ def test_a_file_that_has_lost_its_end_does_not_get_its_name(
     pipeline = beam.Pipeline()
     given = pipeline | beam.Create([Score("a", 1), Score("b", 2)]).with_output_types(Score)
     _ = given | "Write" >> WriteToCsv(f"{tmp_path}/o", partition_by=partition_by)
-    with pytest.raises(Exception, match=r"a task had written \d+ bytes, and \d+ are there") as caught:
+    with pytest.raises(Exception, match=r"a task wrote \d+ bytes, but the file has \d+") as caught:
         pipeline.run()
     assert "at step 'Write" in str(caught.value)
     assert not [*tmp_path.glob("**/o-*")]

@@ -631,7 +631,7 @@ def test_two_streams_on_one_slot_are_found_out(server: Server) -> None:
     first.commit(end)
     with pytest.raises(LookupError) as error:
         take(second, other)
-    refused(error, "another client has moved it", "a slot of its own")
+    refused(error, "another client has moved it", "a separate slot")
     second.close()
 
 
@@ -652,8 +652,8 @@ def test_a_change_of_the_publication_or_the_table_is_refused(server: Server) -> 
         "alter publication everything add table scores": "was changed",
         "drop publication everything": "there is no publication everything",
         "create publication everything for table scores": "was changed",
-        "alter table scores rename to renamed": "the table scores is another one than before",
-        "create table scores (n int)": "the table scores is another one than before",
+        "alter table scores rename to renamed": "the table scores is not the same as before",
+        "create table scores (n int)": "the table scores is not the same as before",
     }.items():
         server.ask(change)
         with pytest.raises((LookupError, ValueError)) as error:
@@ -670,7 +670,7 @@ def test_another_server_is_refused(server: Server) -> None:
     start = rows.first_position()
     with pytest.raises(LookupError) as error:
         rows.last_position({**start, "system": "1"}, None)
-    refused(error, "another server")
+    refused(error, "a different server")
     with pytest.raises(LookupError) as error:
         rows.last_position({**start, "lsn": "FFFF/0"}, None)
     refused(error, "the server's log ends at", "an older state of the database")
@@ -687,7 +687,7 @@ def test_truncate_is_refused(server: Server) -> None:
     server.ask("truncate others, scores")
     with pytest.raises(ValueError, match="TRUNCATE") as error:
         take(rows, end)
-    refused(error, "was emptied with TRUNCATE", "begin with a new checkpoint")
+    refused(error, "was emptied with TRUNCATE", "start with a new checkpoint")
     assert len(read(rows, start, end)) == 1, "what is read already has not changed"
 
 
@@ -713,13 +713,13 @@ def test_columns_that_change_are_refused_or_left_out(
     assert [row for _, row in found] == [Row(n=1, name="a"), Row(n=2, name="b")]
     server.ask(f"alter table scores {change}")
     server.ask("update scores set n = n")
-    with pytest.raises(ValueError, match="when a change was made") as error:
+    with pytest.raises(ValueError, match="at the time of a change") as error:
         take(rows, end)
     refused(error, had, "columns=[...] with")
     rows.close()
     # Started again, it knows the new columns, which the changes from before do not have.
     again = follow(server.url)
-    with pytest.raises(ValueError, match="when a change was made"):
+    with pytest.raises(ValueError, match="at the time of a change"):
         take(again, start)
     again.close()
     fewer = follow(server.url, columns=columns)
@@ -737,7 +737,7 @@ def test_old_rows_that_are_not_whole_are_refused(server: Server) -> None:
     assert len(found) == 1
     for change in ("update scores set n = 2 where id = 1", "delete from scores where id = 1"):
         server.ask(change)
-        with pytest.raises(ValueError, match="does not have the whole old row") as error:
+        with pytest.raises(ValueError, match="does not contain the complete old row") as error:
             take(rows, end)
         refused(error, "REPLICA IDENTITY FULL")
         end = rows.last_position(end, None)
@@ -761,7 +761,7 @@ def test_a_partition_that_does_not_log_old_rows_is_refused(server: Server) -> No
     assert [kind for kind, _ in found] == [INSERT, BEFORE, AFTER, INSERT]
     server.ask("delete from scores where id = 2")
     server.ask("alter table two replica identity full")
-    with pytest.raises(ValueError, match="does not have the whole old row") as error:
+    with pytest.raises(ValueError, match="does not contain the complete old row") as error:
         take(rows, end)
     refused(error, "the table public.two", "ALTER TABLE public.two REPLICA IDENTITY FULL")
     end = rows.last_position(end, None)
@@ -836,14 +836,14 @@ def test_what_cannot_work_is_refused_before_the_start(server: Server) -> None:
             ),
             (server.url, "hidden", {}, ["does not publish the table hidden", "ADD TABLE hidden"]),
             (server.url, "scores", {"columns": ["n", "m"]}, ["publishes no column m", "it has n"]),
-            (server.url, "plain", {}, ["whole old rows", "ALTER TABLE plain REPLICA IDENTITY FULL"]),
-            (server.url, "parted", {}, ["whole old rows", "ALTER TABLE part REPLICA IDENTITY FULL"]),
-            (server.url, "again", {}, ["whole old rows", "ALTER TABLE again REPLICA IDENTITY FULL"]),
+            (server.url, "plain", {}, ["complete old rows", "ALTER TABLE plain REPLICA IDENTITY FULL"]),
+            (server.url, "parted", {}, ["complete old rows", "ALTER TABLE part REPLICA IDENTITY FULL"]),
+            (server.url, "again", {}, ["complete old rows", "ALTER TABLE again REPLICA IDENTITY FULL"]),
             (server.url, "leaves", {}, ["does not publish the table leaves", "publish_via_partition_root"]),
             (server.url, "others", {}, ["other tables inherit from"]),
             (server.url, "scores", {"slot": "physical"}, ["another kind: physical, not pgoutput"]),
-            (amy, "scores", {}, ["may not use replication slots", "REPLICATION"]),
-            (eve, "scores", {"initial_rows": True}, ["may not read the table scores", "GRANT SELECT"]),
+            (amy, "scores", {}, ["permission to use replication slots", "REPLICATION"]),
+            (eve, "scores", {"initial_rows": True}, ["permission to read the table scores", "GRANT SELECT"]),
             (
                 eve.replace("Pa55", "pass"),
                 "scores",

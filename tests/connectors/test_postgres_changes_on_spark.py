@@ -236,7 +236,7 @@ def test_a_finite_stream_by_micro_batch_and_one_that_loses_its_slot(server: Serv
     what, where, hint = str(error.value).splitlines()
     assert what == "the replication slot replica is gone, and the changes that it kept with it"
     assert where == f"  at step 'Changes' (changes_program.py:{_line_of_changes()})"
-    assert hint == "  hint: begin with a new checkpoint"
+    assert hint == "  hint: start with a new checkpoint"
 
 
 def _line_of_changes() -> int:

@@ -244,7 +244,7 @@ def test_a_file_that_becomes_shorter_by_whole_records_before_it_is_read_is_an_er
     for left in (24, 30, 0):  # noqa: B007 - the function above reads it.
         path.write_bytes(WHOLE)
         what = refused(read_it(path), OSError)[0]
-        assert what.endswith(f"{path} cannot be read: it has become shorter since the pipeline has found it")
+        assert what.endswith(f"{path} cannot be read: it was truncated after the pipeline found it")
 
 
 def test_a_file_that_becomes_shorter_by_whole_records_while_it_is_read_is_an_error(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_file_that_becomes_shorter_by_whole_records_while_it_is_read_is_an_err
         return record
 
     what = refused(lambda pipeline: read_it(path)(pipeline) | beam.Map(shorten), OSError)[0]
-    assert what.endswith(f"{path} cannot be read: it has become shorter since the pipeline has found it")
+    assert what.endswith(f"{path} cannot be read: it was truncated after the pipeline found it")
 
 
 def test_what_cannot_be_read_or_written_is_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_lines_that_a_file_had_lost_for_a_while_are_in_the_table_in_the_end(
 
     with monkeypatch.context() as patch:
         patch.setattr(BatchWriter, "_write", shorter)
-        with pytest.raises(OSError, match="has become shorter"):
+        with pytest.raises(OSError, match="was truncated"):
             run_lines(tmp_path, write)
     file.write_text(whole)
     assert run_lines(tmp_path, write) == "DONE"

@@ -201,9 +201,9 @@ def test_wrong_options_of_views_are_refused(given: dict[str, Any], said: str) ->
 def test_what_starts_no_run_refuses_a_view(given: dict[str, Any]) -> None:
     pipeline = beam.Pipeline(runner=SparkRunner(), **given)
     numbers = pipeline | beam.Create([1])
-    with pytest.raises(ValueError, match=r"explain\(\) starts no run"):
+    with pytest.raises(ValueError, match=r"explain\(\) does not start a run"):
         pipeline.explain()
-    with pytest.raises(ValueError, match=r"to_dataframe\(\) starts no run"):
+    with pytest.raises(ValueError, match=r"to_dataframe\(\) does not start a run"):
         beam.io.to_dataframe(numbers)
 
 

@@ -528,7 +528,7 @@ def test_a_dofn_that_is_its_own_provider_needs_no_other_and_one_without_any_is_r
         def process(self, element: Any, tracker: Any = beam.DoFn.RestrictionParam()) -> Any:
             yield element
 
-    with pytest.raises(ValueError, match="nothing says what the restrictions are"):
+    with pytest.raises(ValueError, match="does not define the restrictions"):
         splits_of(Neither())
 
 

@@ -74,7 +74,7 @@ def test_named_tuples_of_one_class_become_the_columns_of_their_dicts() -> None:
         (pa.int32(), 1 << 31, "an int has 32 bits"),
         (pa.uint64(), -1, "64 bits and no sign"),
         (pa.decimal128(5, 2), decimal.Decimal("1.234"), "at most 5 digits, 2 of them"),
-        (pa.string(), 7, "a text has no halves"),
+        (pa.string(), 7, "a string has no halves"),
         (pa.date32(), datetime.datetime(2026, 1, 1), "a date has no time of day"),
         (pa.date32(), 7, "a date has no time of day"),
         (pa.time64("us"), 7, "a time of day has microseconds"),

@@ -28,7 +28,7 @@ def test_each_file_that_has_changed_since_it_was_read_is_told_once(
     files.look()
     Path(gone).write_text("1\n2\n")
     files.look()
-    told = [each.getMessage().partition(" has changed")[0] for each in caplog.records]
+    told = [each.getMessage().partition(" changed after")[0] for each in caplog.records]
     assert told == [began_empty, longer, other]
     assert f"\n  {WHERE}\n  hint: " in caplog.text
 

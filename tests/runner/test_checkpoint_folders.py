@@ -107,14 +107,14 @@ def test_a_refusal_is_a_readable_difference_and_changes_nothing(tmp_path: Path) 
         open_at(place, new.signature())
     assert str(raised.value).splitlines() == [
         "the pipeline does not fit the state in its checkpoint; nothing was changed",
-        "  the pipeline has another mode",
+        "  the pipeline has a different mode",
         "    - streaming",
         "    + micro_batch",
         "  'Sum' has another trigger",
         "    - Repeatedly(underlying=AfterCount(count=3))",
         "    + Repeatedly(underlying=AfterCount(count=4))",
         f"  in {tmp_path}",
-        "  hint: undo the change of the pipeline, or start again in another checkpoint_location",
+        "  hint: undo the change of the pipeline, or start again with another checkpoint_location",
     ]
     assert contents(tmp_path) == before
 
@@ -322,12 +322,12 @@ def test_state_that_was_given_up_stays_so(tmp_path: Path) -> None:
     assert open_at(place, BASE.signature(), ["More"]).plan["dropped"] == ["More"]
     # Until something has run without it, it is not.
     assert open_at(place, old).plan["dropped"] == []
-    assert open_at(place, BASE.signature(), ["More"]).notes == ("the state of 'More' is given up",)
+    assert open_at(place, BASE.signature(), ["More"]).notes == ("the state of 'More' is discarded",)
     finish(place, 1)
     # The option may stay in the program, and the same pipeline needs it no more.
     assert open_at(place, BASE.signature(), ["More"]).notes == ()
     assert open_at(place, BASE.signature()).plan["dropped"] == ["More"]
-    with pytest.raises(ValueError, match="the state of an earlier 'More' was given up"):
+    with pytest.raises(ValueError, match="the state of an earlier 'More' was discarded"):
         open_at(place, old)
 
 

@@ -89,7 +89,7 @@ def test_a_change_that_state_survives_is_not_refused(old: Pipeline, new: Pipelin
         (
             BASE,
             replace(BASE, source=TestStream().add_elements([("ann", 1)])),
-            "the source 'Clicks' has another description",
+            "the source 'Clicks' has a different description",
         ),
         (
             BASE,
@@ -108,7 +108,7 @@ def test_a_change_that_state_survives_is_not_refused(old: Pipeline, new: Pipelin
         (
             replace(BASE, source=lines(event_time=float, watermark=BoundedDisorder(60))),
             replace(BASE, source=lines(event_time=float, watermark=BoundedDisorder(5))),
-            "the source 'Clicks' has another watermark policy",
+            "the source 'Clicks' has a different watermark policy",
         ),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_grouping_that_waits_for_more_than_before_is_noted() -> None:
     old, new = replace(BASE, more=grouped("Both", deep=True)), replace(BASE, more=beside)
     comparison = compare(old.signature(), new.signature())
     assert comparison.refusals == []
-    assert "the watermark of 'Both' depends on something else\n  - Sum\n  + More, Sum" in comparison.notes
+    assert "the watermark of 'Both' depends on different inputs\n  - Sum\n  + More, Sum" in comparison.notes
 
 
 # What does not.
@@ -155,20 +155,20 @@ def streamed(**arguments: Any) -> Pipeline:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (BASE, replace(BASE, mode="micro_batch"), "the pipeline has another mode"),
+        (BASE, replace(BASE, mode="micro_batch"), "the pipeline has a different mode"),
         (BASE, replace(BASE, top=False), "'Top' is missing, but the checkpoint has its state"),
         (BASE, replace(BASE, sum_label="Total"), "if its label is 'Total' now, give it the old label again"),
         (BASE, replace(BASE, sum_label="Total", combine=MeanCombineFn()), "pass drop_state=['Sum']"),
         (
             replace(BASE, more=grouped("More")),
             replace(BASE, more=grouped("More", deep=True)),
-            "'More' has another level",
+            "'More' is at a different level",
         ),
         (
             streamed(watermark=BoundedDisorder(60)),
             replace(streamed(watermark=BoundedDisorder(60)), more_sources=()),
-            "the source 'Names' is missing, but the checkpoint has how far it was "
-            "read: to give it up, pass drop_state=['Names']",
+            "the source 'Names' is missing, but the checkpoint stores how far it was "
+            "read: to discard it, pass drop_state=['Names']",
         ),
         (
             streamed(watermark=BoundedDisorder(60)),
@@ -181,11 +181,12 @@ def streamed(**arguments: Any) -> Pipeline:
             "the source 'Names' is missing, and what a program lists in recorded",
         ),
         (BASE, replace(BASE, source=beam.Create([1])), "the source 'Clicks' has another kind"),
-        (BASE, streamed(watermark=OrderedPartitions()), "the pipeline uses another clock"),
+        (BASE, streamed(watermark=OrderedPartitions()), "the pipeline uses a different clock"),
         (
             streamed(watermark=BoundedDisorder(60)),
             streamed(watermark=OrderedPartitions()),
-            "estimates its watermark in another way\n  - BoundedDisorder(per_partition=False)\n  + OrderedPartitions",
+            "estimates its watermark in a different way"
+            "\n  - BoundedDisorder(per_partition=False)\n  + OrderedPartitions",
         ),
         (
             streamed(watermark=BoundedDisorder(60)),
@@ -217,7 +218,7 @@ def streamed(**arguments: Any) -> Pipeline:
         (windowed(), windowed(windowfn=Sessions(60)), "'Sum' has other windows"),
         (windowed(), windowed(trigger=AfterCount(4)), "- Repeatedly(underlying=AfterCount(count=3))"),
         (windowed(), windowed(accumulation_mode=RETRACTING), "'Sum' has another accumulation mode"),
-        (windowed(), windowed(accumulation_mode=RETRACTING), "'Top' has windows with other contents"),
+        (windowed(), windowed(accumulation_mode=RETRACTING), "'Top' has windows with different contents"),
         (windowed(), windowed(allowed_lateness=5), "'Sum' has another allowed lateness"),
         (
             windowed(),
@@ -227,12 +228,12 @@ def streamed(**arguments: Any) -> Pipeline:
         (
             windowed(trigger=AfterWatermark()),
             windowed(trigger=AfterWatermark(), on_time_behavior=OnTimeBehavior.FIRE_IF_NON_EMPTY),
-            "'Sum' has another rule for the pane at a window's end",
+            "'Sum' has a different rule for the pane at a window's end",
         ),
         (
             windowed(),
             windowed(closing_behavior=ClosingBehavior.FIRE_ALWAYS),
-            "'Sum' has another rule for a window's last pane",
+            "'Sum' has a different rule for a window's last pane",
         ),
         (BASE, replace(BASE, combine=MeanCombineFn()), "'Sum' has another CombineFn"),
         (replace(BASE, combine=sums(max)), replace(BASE, combine=sums(min)), "CombineFn(max)"),
@@ -264,7 +265,7 @@ def test_state_is_given_up_where_that_is_said_and_only_there() -> None:
     old = replace(BASE, more=grouped("More")).signature()
     comparison = compare(old, BASE.signature(), ["More"])
     assert (comparison.refusals, comparison.dropped) == ([], ("More",))
-    assert "the state of 'More' is given up" in comparison.notes
+    assert "the state of 'More' is discarded" in comparison.notes
     kept = compare(old, old, ["More", "Moore"])
     assert [refusal.startswith("drop_state names 'More', which is in") for refusal in kept.refusals] == [True]
     assert kept.notes == ["drop_state names 'Moore', which has no state in the checkpoint"]

@@ -96,7 +96,7 @@ def test_state_is_refused_where_keys_are_told_apart_by_another_coder(
     registry.register_coder(Angle, OtherAngleCoder)
     refusals = compare(old, keyed_by(kind).signature()).refusals
     (own,) = [refusal for refusal in refusals if "'Own'" in refusal]
-    assert "the keys of 'Own' have another coder for" in own
+    assert "the keys of 'Own' have a different coder for" in own
     assert own.splitlines()[1].endswith("AngleCoder")
     assert own.splitlines()[2].endswith("OtherAngleCoder")
 

@@ -1,4 +1,4 @@
-"""Files that Spark and the program share on a disk, in a session without Hadoop's file systems in the program."""
+"""Files on the disks of this machine."""
 
 from __future__ import annotations
 
@@ -23,6 +23,21 @@ def on_connect(monkeypatch: pytest.MonkeyPatch) -> Any:
     for module in (file_store, place):
         monkeypatch.setattr(module, "backend_of", lambda spark: backend)
     return object()
+
+
+@pytest.mark.parametrize("scheme", ["file://", "file:", ""])
+def test_what_is_there_is_found_by_its_name(scheme: str, tmp_path: Path) -> None:
+    folder = f"{scheme}{tmp_path}"
+    (tmp_path / "b%20c").mkdir()
+    (tmp_path / ".a").write_bytes(b"one")
+    assert FILES.names_in(folder) == [".a", "b%20c"]
+    assert FILES.names_in(f"{folder}/b%20c/") == []
+    assert FILES.names_in(f"{folder}/none") == FILES.names_in(f"{folder}/.a/none") == []
+    assert FILES.names_in(f"{folder}/.a") is None
+    assert FILES.read(f"{folder}/.a") == b"one"
+    assert FILES.read(f"{folder}/none") is FILES.read(f"{folder}/.a/none") is None
+    assert [FILES.exists(f"{folder}/{name}") for name in (".a", "b%20c", "none")] == [True, True, False]
+    assert [FILES.is_folder(f"{folder}/{name}") for name in (".a", "b%20c", "none")] == [False, True, False]
 
 
 @pytest.mark.parametrize("scheme", ["", "file:", "file://"])

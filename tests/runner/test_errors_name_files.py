@@ -16,7 +16,7 @@ from penstock.io.filesystem import FileMetadata
 from penstock.io.formats.text_source import TextSource
 from penstock.io.parquetio import ParquetSource
 from penstock_spark.files.compressed import find_compression_error
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.files.finding import find_local_paths
 from penstock_spark.formats import registry
 
@@ -36,9 +36,9 @@ CUT = gzip.compress(b"line\n" * 100, mtime=0)[:-9]
         ("a.BZ2", b"plain", "{} is not a whole bzip2 file"),
         ("a.bz2", bz2.compress(b"line")[:8], "{} is not a whole bzip2 file"),
         ("a.bz2", bz2.compress(b"line").replace(b"1AY", b"1BY"), "{} is not a whole bzip2 file"),
-        ("a.lz4", b"", "Spark would unpack {}"),
-        ("a.csv.xz", b"", "Spark's readers do not unpack {}"),
-        ("a.zip", b"", "Spark's readers do not unpack {}"),
+        ("a.lz4", b"", "Spark would decompress {}"),
+        ("a.csv.xz", b"", "Spark's readers do not decompress {}"),
+        ("a.zip", b"", "Spark's readers do not decompress {}"),
     ],
 )
 def test_a_file_that_spark_would_read_as_something_else_is_an_error(
@@ -47,7 +47,7 @@ def test_a_file_that_spark_would_read_as_something_else_is_an_error(
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    error = find_compression_error(str(path), "at step 'Read'", LocalFiles().open)
+    error = find_compression_error(str(path), "at step 'Read'", DiskFiles().open)
     assert (error is None) == (words is None)
     assert error is None or words is None or str(error).startswith(words.format(path))
 

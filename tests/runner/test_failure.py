@@ -160,7 +160,7 @@ def test_an_output_that_cannot_be_written_is_told_in_three_parts():
     assert isinstance(error, OSError)
     assert error.errno == errno.ENOSPC
     assert "/out/a-00000 cannot be written: No space left on device" in str(error)
-    assert f"\n  {WHERE}\n  hint: make room on that disk" in str(error)
+    assert f"\n  {WHERE}\n  hint: free space on that disk" in str(error)
 
 
 def test_an_error_of_the_system_names_the_step_in_its_text():
@@ -175,7 +175,7 @@ def test_what_would_end_a_process_comes_back_as_an_error(leaves):
     """A driver that raised it would end silently."""
     error = brought_back(leaves)
     assert isinstance(error, UserCodeError)
-    assert f"the step left with {type(leaves).__name__}" in str(error)
+    assert f"the step raised {type(leaves).__name__}" in str(error)
     assert WHERE in str(error)
 
 

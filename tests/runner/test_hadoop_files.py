@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from penstock_spark.files.file_store import HadoopFiles
+from penstock_spark.files import file_store
+from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.file_store import HadoopFiles, files_of_spark
 
 
 class NoStatus:
@@ -31,30 +33,30 @@ def test_a_file_whose_size_is_unknown_is_not_left_open() -> None:
     assert files._system.opened == []
 
 
-@pytest.mark.parametrize("scheme", ["file://", "file:", ""])
-def test_a_local_disk_is_read_without_a_question_to_java(scheme: str, tmp_path: Path) -> None:
-    files = HadoopFiles.__new__(HadoopFiles)
-    # No Java file system is there to answer.
-    files.is_local = True
-    folder = f"{scheme}{tmp_path}"
-    (tmp_path / "b%20c").mkdir()
-    (tmp_path / ".a").write_bytes(b"one")
-    assert files.names_in(folder) == [".a", "b%20c"]
-    assert files.names_in(f"{folder}/b%20c/") == []
-    assert files.names_in(f"{folder}/none") == files.names_in(f"{folder}/.a/none") == []
-    assert files.names_in(f"{folder}/.a") is None
-    assert files.read(f"{folder}/.a") == b"one"
-    assert files.read(f"{folder}/none") is files.read(f"{folder}/.a/none") is None
-    assert [files.exists(f"{folder}/{name}") for name in (".a", "b%20c", "none")] == [True, True, False]
-    assert [files.is_folder(f"{folder}/{name}") for name in (".a", "b%20c", "none")] == [False, True, False]
+class Disk:
+    """Hadoop's file system of a disk."""
+
+    def getFileSystem(self, configuration: object) -> Disk:
+        return self
+
+    def getScheme(self) -> str:
+        return "file"
+
+    def getRawFileSystem(self) -> Disk:
+        return self
 
 
-@pytest.mark.parametrize("path", ["file://host/a", "a", "file:a", "//host/a", "/straße"])
-def test_hadoop_is_asked_where_python_may_mean_another_file(path: str) -> None:
-    class Asked:
-        def exists(self, path: str) -> bool:
-            return path.endswith(("a", "e"))
-
-    files = HadoopFiles.__new__(HadoopFiles)
-    files.is_local, files._path, files._system = True, str, Asked()
-    assert files.exists(path)
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        *((path, DiskFiles) for path in ("/a", "file:/a", "file:///a%20b")),
+        *((path, HadoopFiles) for path in ("file://host/a", "a", "file:a", "//host/a", "/straße")),
+    ],
+)
+def test_java_is_asked_only_where_it_may_mean_another_file_than_python(
+    path: str, kind: type[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hadoop = SimpleNamespace(package=SimpleNamespace(Path=lambda text: Disk()), configuration=None)
+    monkeypatch.setattr(file_store, "backend_of", lambda spark: SimpleNamespace(hadoop=lambda: hadoop))
+    spark: Any = None
+    assert type(files_of_spark(spark, path)) is kind

@@ -177,8 +177,8 @@ def test_the_law_finds_a_time_whose_offset_is_rounded_to_minutes(monkeypatch: py
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (b"x", "has the type bytes, for which JSON has no form"),
-        ({1: "a", "1": "b"}, "a number and a text as keys"),
+        (b"x", "has the type bytes, which JSON cannot represent"),
+        ({1: "a", "1": "b"}, "a number and a string as keys"),
         ({None: 1}, "a key of the type NoneType"),
         (datetime.datetime(2026, 1, 1), "has no zone"),
         (

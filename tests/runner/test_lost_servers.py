@@ -43,10 +43,10 @@ ENDED = "[INVALID_HANDLE.SESSION_{}] The handle 1-2 is invalid. Session was clos
         (
             of_status(grpc.StatusCode.DEADLINE_EXCEEDED),
             "has not answered in time",
-            "look at the server's log",
+            "check the server's log",
         ),
         (of_status(grpc.StatusCode.UNAUTHENTICATED), "does not know who this program is", "token"),
-        (of_status(grpc.StatusCode.PERMISSION_DENIED), "does not permit", "ask who runs the server"),
+        (of_status(grpc.StatusCode.PERMISSION_DENIED), "does not permit", "ask the operator of the server"),
         (
             of_status(grpc.StatusCode.RESOURCE_EXHAUSTED),
             "larger than one message may be",

@@ -21,11 +21,11 @@ def csv_source(**options: object) -> SparkSource:
     ("line", "why"),
     [
         ("blue,3\n", "it has 2 fields, and there are 5 columns"),
-        ("secret,x,2026-01-01T12:00:01Z,true,1\n", "the field 'points' is no INT"),
-        ("blue,2147483648,2026-01-01T12:00:01Z,true,1\n", "the field 'points' is no INT"),
-        ("blue,3,noon,true,1\n", "the field 'at' is no TIMESTAMP"),
-        ("blue,3,,maybe,1\n", "the field 'ok' is no BOOLEAN"),
-        ("blue,,,,secret\n", "the field 'share' is no DECIMAL(5,2)"),
+        ("secret,x,2026-01-01T12:00:01Z,true,1\n", "the field 'points' is not of type INT"),
+        ("blue,2147483648,2026-01-01T12:00:01Z,true,1\n", "the field 'points' is not of type INT"),
+        ("blue,3,noon,true,1\n", "the field 'at' is not of type TIMESTAMP"),
+        ("blue,3,,maybe,1\n", "the field 'ok' is not of type BOOLEAN"),
+        ("blue,,,,secret\n", "the field 'share' is not of type DECIMAL(5,2)"),
     ],
 )
 def test_a_line_of_csv(tmp_path: Path, line: str, why: str) -> None:
@@ -45,11 +45,11 @@ def test_what_spark_may_read_is_not_blamed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("{", "it is no JSON object"),
-        ("[1]", "it is no JSON object"),
-        ('{"points": "secret"}', "the field 'points' is no INT"),
-        ('{"points": 1.5}', "the field 'points' is no INT"),
-        ('{"team": 7}', "the field 'team' is no STRING"),
+        ("{", "it is not a JSON object"),
+        ("[1]", "it is not a JSON object"),
+        ('{"points": "secret"}', "the field 'points' is not of type INT"),
+        ('{"points": 1.5}', "the field 'points' is not of type INT"),
+        ('{"team": 7}', "the field 'team' is not of type STRING"),
     ],
 )
 def test_a_line_of_json(tmp_path: Path, line: str, why: str) -> None:

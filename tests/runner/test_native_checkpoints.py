@@ -57,7 +57,7 @@ REFUSED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
         {},
         "'Sum/CombinePerKey(TupleCombineFn)' has keys",
     ),
-    "one more key": ([MINUTES, grouped("team", "points"), OUT], {}, "has keys of other types"),
+    "one more key": ([MINUTES, grouped("team", "points"), OUT], {}, "has keys of different types"),
     "another aggregate": ([MINUTES, grouped("team", combine=min), OUT], {}, "has another CombineFn"),
     "other windows": ([beam.WindowInto(FixedWindows(30)), SUM, OUT], {}, "has other windows"),
     "sliding windows": ([beam.WindowInto(SlidingWindows(60, 30)), SUM, OUT], {}, "has other windows"),
@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "another label of the source": (FIRST, {"label": "Other"}, "Spark's own aggregate keeps its source"),
     "more partitions": (FIRST, {"shards": 3}, "leave shuffle_partitions as it was"),
     "a trigger interval": (FIRST, {"heartbeat": "numbers"}, "pass a trigger_interval only if"),
-    "another mode": (FIRST, {"mode": "micro_batch"}, "another mode"),
+    "another mode": (FIRST, {"mode": "micro_batch"}, "a different mode"),
     "Python": (FIRST, {"without": ["native_streams"]}, "Spark's own aggregate has the state of 'Sum/"),
     "Python's function": (
         [beam.Filter(lambda row: True), *FIRST],

@@ -122,23 +122,23 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
         {},
         "the trigger Repeatedly(AfterCount(2)) may fire before the end",
     ),
-    "lateness": ([windows(allowed_lateness=60), TOTAL, OUT], {}, "windows may give several panes"),
+    "lateness": ([windows(allowed_lateness=60), TOTAL, OUT], {}, "windows may emit several panes"),
     "a last pane": (
         [windows(closing_behavior=ClosingBehavior.FIRE_ALWAYS), TOTAL, OUT],
         {},
-        "windows give a last pane in any case",
+        "windows always emit a last pane",
     ),
     "discarding rounds": (
         [windows(mode=DISCARDING), TOTAL, OUT],
         {"mode": "micro_batch"},
         "a pane of a round has only what the round has added",
     ),
-    "the global window, by the clock": ([GLOBAL, TOTAL, OUT], {}, "windows may give several panes"),
+    "the global window, by the clock": ([GLOBAL, TOTAL, OUT], {}, "windows may emit several panes"),
     "the global window": ([TOTAL, OUT], {}, "the global window ends with the stream"),
     "two groupings, of which one waits for the end of the stream": (
         [MINUTES, TOTAL, "Global" >> beam.WindowInto(GlobalWindows()), AGAIN, OUT],
         {},
-        "'GroupBy(total)/CombinePerKey(TupleCombineFn)' has state of its own",
+        "'GroupBy(total)/CombinePerKey(TupleCombineFn)' keeps its own state",
     ),
     "two groupings of rounds": (
         [GLOBAL, TOTAL, AGAIN, OUT],
@@ -148,7 +148,7 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "a grouping of Python's behind it": (
         [MINUTES, TOTAL, beam.Map(lambda row: (row.team, row.total)), beam.GroupByKey(), OUT],
         {},
-        "'GroupByKey' has state of its own",
+        "'GroupByKey' keeps its own state",
     ),
     "rounds whose panes are read": (
         [windows(), TOTAL, beam.Map(pane_of), OUT],
@@ -158,7 +158,7 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "other times": (
         [beam.WithTimestamps("points"), MINUTES, TOTAL, OUT],
         {},
-        "elements get other times than the watermark has",
+        "elements get different times than the watermark has",
     ),
     "a watermark that waits for the clock": (
         [MINUTES, TOTAL, OUT],
@@ -240,7 +240,7 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "files of each window": (
         [MINUTES, TOTAL, parquet(triggering_frequency=30, num_shards=1)],
         {},
-        "has state of its own",
+        "keeps its own state",
     ),
 }
 
@@ -273,7 +273,7 @@ def test_rejects_and_several_readers_and_side_inputs_are_python_s():
     _ = good | MINUTES | TOTAL | OUT
     plan = plan_after(pipeline, "streaming")
     assert plan.columns is None
-    assert "elements that are wrong have an output of their own" in show_stream_plan(plan)
+    assert "elements that are wrong have a separate output" in show_stream_plan(plan)
     twice = beam.Pipeline()
     rows = twice | "Read" >> read.as_stream("at", BoundedDisorder(60))
     for name in "ab":

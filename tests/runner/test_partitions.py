@@ -28,7 +28,7 @@ from penstock.io.formats.partition_folders import (
 from penstock.io.jsonio import JsonSink
 from penstock.io.parquetio import ParquetSink, WriteToParquet, WriteToParquetBatched
 from penstock_spark.columns.records import to_plain
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.reports.failure import StepFailure, find_failure
@@ -151,7 +151,7 @@ def test_none_and_every_type_that_a_folder_can_hold_have_sparks_names() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "an empty text"),
+        ("", "an empty string"),
         ("__HIVE_DEFAULT_PARTITION__", "take for None"),
         ("secret" * 50, "too long for the name of a folder"),
     ],
@@ -169,7 +169,7 @@ def test_tables_are_kept_apart_too() -> None:
     write = writer(folders, batched=True)
     table = pa.table({"country": ["DE", "FR"], "day": [DAY, None], "n": [1, 2]})
     write.write([table, table.slice(1), table.slice(0, 0)])
-    with pytest.raises(ValueError, match="a table of n has other columns than the schema"):
+    with pytest.raises(ValueError, match="a table of n has different columns than the schema"):
         write.write([pa.table({"n": [1]})])
     write.close()
     assert folders.rows == {
@@ -372,7 +372,9 @@ def test_a_value_that_is_not_of_the_type_is_an_error_that_names_the_file() -> No
     failure = find_failure(str(caught.value))
     assert failure is not None
     assert failure.message == str(refused.value)
-    with pytest.raises(ValueError, match="has the type double, which is not read from names of folders"):
+    with pytest.raises(
+        ValueError, match="has the type double, which cannot be read from the names of folders"
+    ):
         partition_values(["day"], pa.schema([("day", pa.float64())]), WHERE)
     with pytest.raises(ValueError, match="has the type list"):
         partition_values(["tags"], Visit, WHERE)
@@ -383,7 +385,7 @@ def test_names_below_folders_are_those_of_the_levels_only(tmp_path: Path) -> Non
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    found = LocalFiles().names_below(str(tmp_path), ["a=", "b=", "o-"])
+    found = DiskFiles().names_below(str(tmp_path), ["a=", "b=", "o-"])
     assert found == {"a=1/b=2": ["o-1"], "a=2/b=3": ["o-2"]}
 
 

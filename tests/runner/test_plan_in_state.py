@@ -73,10 +73,10 @@ def test_steps_without_state_may_change_and_the_later_plan_is_kept():
         pytest.param({"shards": 3}, "set spark.sql.shuffle.partitions to 2", id="shards"),
         pytest.param(
             {"levels": [{"Sums": _SUMS}, {"Maxima": {**_SUMS, "feeds": ["Sums"]}}]},
-            "the groupings are in other operators of Spark",
+            "the groupings are in different operators of Spark",
             id="levels",
         ),
-        pytest.param({"heartbeat": "seconds"}, "other sources, or they are in another order", id="sources"),
+        pytest.param({"heartbeat": "seconds"}, "different sources or another order", id="sources"),
     ],
 )
 def test_state_that_does_not_fit_is_refused_in_three_parts(changed, said):
@@ -90,5 +90,5 @@ def test_state_that_is_given_up_stays_given_up():
     others = {"Others": {**_SUMS, "feeds": ["Read"]}}
     without = succeed(_text(levels=[{"Sums": _SUMS, **others}]), _text(levels=[others]), ["Sums"])
     assert json.loads(without)["dropped"] == ["Sums"]
-    with pytest.raises(ValueError, match="the state of an earlier 'Sums' was given up"):
+    with pytest.raises(ValueError, match="the state of an earlier 'Sums' was discarded"):
         succeed(without, _text(levels=[{"Sums": _SUMS, **others}]))

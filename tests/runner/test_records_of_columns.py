@@ -138,5 +138,7 @@ def test_a_time_that_python_does_not_have_is_refused(kind: pa.DataType, number: 
     if kind == pa.timestamp("ns") or (kind == pa.duration("us") and number > 0):
         assert len(to_dicts(table)) == 2  # It is cut to microseconds that Python has.
         return
-    with pytest.raises(ValueError, match="a value of the column a is beyond what Python has of the type"):
+    with pytest.raises(
+        ValueError, match="a value of the column a is outside the range of Python for the type"
+    ):
         to_dicts(table)

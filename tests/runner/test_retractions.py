@@ -1,4 +1,4 @@
-"""Elements that take earlier ones back: where they go, and who takes them."""
+"""Elements that cannot write retractions: where they go, and who takes them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,9 @@ def test_a_sink_refuses_what_takes_back_and_a_changelog_helps():
     sums | "Log" >> Changelog() | "Write log" >> SinkTransform(DriverList([]))
     pipeline.explain()
     sums | "Format" >> beam.Map(str) | "Write" >> SinkTransform(DriverList([]))
-    with pytest.raises(UnsupportedByRunner, match=r"(?s)take earlier ones back.*step 'Write'.*Changelog\(\)"):
+    with pytest.raises(
+        UnsupportedByRunner, match=r"(?s)cannot write retractions.*step 'Write'.*Changelog\(\)"
+    ):
         pipeline.explain()
 
 
@@ -202,7 +204,7 @@ def test_what_comes_too_late_for_a_retracting_grouping_is_taken_by_a_sink(combin
     _, late_again = sums | "Sum again" >> beam.GroupByKey().with_late_data()
     assert may_retract(late_again)
     late_again | "Write late sums" >> SinkTransform(DriverList([]))
-    with pytest.raises(UnsupportedByRunner, match=r"(?s)take earlier ones back.*step 'Write late sums'"):
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)cannot write retractions.*step 'Write late sums'"):
         check(pipeline.to_graph(), "streaming")
 
 
@@ -238,7 +240,7 @@ def test_what_takes_no_retractions_is_refused_behind_windows_that_fire_once_in_r
     graph = (pairs | "Step" >> step).pipeline.to_graph()
     for mode in ("batch", "streaming"):
         check(graph, mode)
-    with pytest.raises(UnsupportedByRunner, match="it takes no retractions") as caught:
+    with pytest.raises(UnsupportedByRunner, match="it does not accept retractions") as caught:
         check(graph, "micro_batch")
     assert "at step 'Step'" in str(caught.value)
     assert "run in the mode streaming" in str(caught.value)

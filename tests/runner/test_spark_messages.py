@@ -61,24 +61,24 @@ SAID = {
         "\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:400)\n"
         "\tat org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner.latestOffset("
         "PythonStreamingSourceRunner.scala:272)",
-        "the Python process has died in which Spark plans what a stream reads",
+        "the Python process in which Spark plans what a stream reads has died",
         STEP,
-        "look for what ends a process on the driver's machine",
+        "find what ends the process on the driver's machine",
     ),
     "the process is gone that tells Spark which state a stream has": (
         "java.net.SocketException: Connection reset\n"
         "\tat java.base/sun.nio.ch.SocketChannelImpl.throwConnectionReset(SocketChannelImpl.java:401)\n"
         "\tat org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkPythonPreInitRunner.process("
         "TransformWithStateInPySparkPythonRunner.scala:310)",
-        "the Python process has died in which Spark asks for the state of a stream",
+        "the Python process in which Spark reads the state of a stream has died",
         STEP,
-        "look for what ends a process on the driver's machine",
+        "find what ends the process on the driver's machine",
     ),
     "rows of a lost machine that are not the same again": (
         "org.apache.spark.SparkException: Job aborted due to stage failure: A shuffle map stage with indeterminate "
         "output was failed and retried. However, Spark cannot rollback the ResultStage 5 to re-process the input data, "
         "and has to fail this job. Please eliminate the indeterminacy by checkpointing the RDD before repartition.",
-        "Spark lost a machine, and cannot compute what was on it as it was before",
+        "Spark lost a machine, and cannot recompute the same data",
         STEP,
         "run the program again",
     ),
@@ -208,7 +208,7 @@ SAID = {
     "an executor that a cluster has killed": (
         "ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Container killed by YARN "
         "for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used.",
-        "has killed an executor that took more memory than it may",
+        "has killed an executor that used more memory than allowed",
         STEP,
         "more memory",
     ),
@@ -439,7 +439,7 @@ def test_what_spark_says_of_a_file_is_not_taken_for_a_refusal_of_its_source() ->
 
 def test_a_hint_follows_the_condition_of_a_refusal_and_not_its_words() -> None:
     said = "[A_CLASS] The option 'PATH_NOT_FOUND' must be positive"
-    hints = {"PATH_NOT_FOUND": "make the folder", "A_CLASS": "check the options"}
+    hints = {"PATH_NOT_FOUND": "create the folder", "A_CLASS": "check the options"}
     for name, hint in hints.items():
         with pytest.raises(ValueError, match=hint), translate_spark_errors("spark rate", "at step 'Read'"):
             raise of_java(said, Thrown(name, {}))

@@ -30,7 +30,7 @@ _RANGE_TO_INSTALL = "pip install 'pyspark>=4.0,<4.4'"
         (
             "raise ImportError('no')",
             "penstock needs PySpark, which is not installed",
-            "pip install 'penstock[java]' for Spark and a Java, or 'penstock[spark]' with a Java of your own, or "
+            "pip install 'penstock[java]' for Spark and a Java, or 'penstock[spark]' with your own Java, or "
             "'penstock[client]' if a server",
         ),
     ],

@@ -127,9 +127,9 @@ NOT_GROUPED: dict[str, tuple[str, dict[str, Any], str]] = {
     "early results": (
         f"{STREAM} GROUP BY window_start, window_end, team EMIT AFTER DELAY INTERVAL '5' SECONDS AND AFTER WATERMARK",
         {},
-        "windows may give several panes",
+        "windows may emit several panes",
     ),
-    "late results": (f"{STREAM} {AT_END} AND THEN AFTER 0 SECONDS", {}, "windows may give several panes"),
+    "late results": (f"{STREAM} {AT_END} AND THEN AFTER 0 SECONDS", {}, "windows may emit several panes"),
     "rounds": (
         f"{STREAM} {AT_END}",
         {"mode": "micro_batch"},
@@ -220,7 +220,7 @@ def _signature(query: str, source: Path) -> dict[str, Any]:
         ),
         pytest.param(
             f"SELECT window_end, SUM(points) AS total {MINUTES} GROUP BY window_start, window_end EMIT AFTER WATERMARK",
-            ["'Q/Group' has keys of other types"],
+            ["'Q/Group' has keys of different types"],
             id="another key",
         ),
     ],

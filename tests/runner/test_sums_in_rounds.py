@@ -89,7 +89,7 @@ IN_PYTHON: dict[str, tuple[list[Any], dict[str, Any]]] = {
     ),
     "it needs its values, not a sum": ([PAIRS, GLOBAL, "Sum" >> beam.GroupByKey()], {}),
     "'Map(of_pane)' reads the panes": ([PAIRS, GLOBAL, SUM, beam.Map(of_pane)], {}),
-    "'Again' has state of its own": ([PAIRS, GLOBAL, SUM, "Again" >> beam.CombinePerKey(sum)], {}),
+    "'Again' keeps its own state": ([PAIRS, GLOBAL, SUM, "Again" >> beam.CombinePerKey(sum)], {}),
 }
 
 

@@ -57,7 +57,7 @@ def test_the_end_of_a_wait_is_told_and_the_next_wait_begins_anew(said_when):
     looks, said = zip(*said_when([*[Waiting(1, 3)] * 6, None, None, *[WAITS] * 5]), strict=True)
     assert looks == (5, 7, 13)
     assert said[0].startswith("1 task has waited 20 s ")
-    assert "executors (3) that take no task" in said[0]
+    assert "executors (3) that do not take tasks" in said[0]
     assert said[1] == f"tasks have a core of {MASTER} again"
 
 

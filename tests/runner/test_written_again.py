@@ -13,7 +13,7 @@ import pytest
 
 from penstock.io.fileio import default_file_naming, single_file_naming
 from penstock.io.files.shards import Shards
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.files.naming import Naming
 from penstock_spark.files.temporary import (
     ABANDONED_SECONDS,
@@ -117,7 +117,7 @@ def test_only_what_a_dead_run_has_left_is_removed(tmp_path: Path, caplog: pytest
     (tmp_path / f"{PREFIX}file").write_text("keep")
     for old in (*gone[2:], *kept[3:]):
         _age(old)
-    remove_abandoned(LocalFiles(), str(tmp_path))
+    remove_abandoned(DiskFiles(), str(tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {*(path.name for path in kept), f"{PREFIX}file"}
     assert sorted(record.args[0] for record in caplog.records if isinstance(record.args, tuple)) == sorted(
         map(str, gone)
@@ -125,12 +125,12 @@ def test_only_what_a_dead_run_has_left_is_removed(tmp_path: Path, caplog: pytest
 
 
 def test_a_folder_that_is_not_there_has_nothing_to_remove(tmp_path: Path) -> None:
-    remove_abandoned(LocalFiles(), str(tmp_path / "new"))
+    remove_abandoned(DiskFiles(), str(tmp_path / "new"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_deletes_its_temporary_folder_unless_another_run_has_begun_it_anew(tmp_path: Path) -> None:
-    disk, folder = LocalFiles(), tmp_path / make_name()
+    disk, folder = DiskFiles(), tmp_path / make_name()
     begin(disk, str(folder))
     (folder / "000000").write_text("")
     end(disk, str(folder))

@@ -147,7 +147,7 @@ ROWS = (
             Change(read(watermark=BoundedDisorder(60)), read(watermark=BoundedDisorder(5))),
             Change(read(watermark=BoundedDisorder(60)), read(watermark=IdleTimeout(BoundedDisorder(60), 9))),
         ),
-        note="the source 'Clicks' has another",
+        note="the source 'Clicks' has a different",
     ),
     Row(
         "another `shuffle_partitions`",
@@ -160,7 +160,7 @@ ROWS = (
         "more groupings in a row, after those that exist",
         "continues; the state is rewritten, and the new groupings begin empty",
         (to(replace(BASE, more=deeper)), Change(replace(BASE, top=False), BASE)),
-        note="its state is rewritten, because the longest chain of groupings has another length",
+        note="its state is rewritten, because the longest chain of groupings has a different length",
         is_rewritten=True,
     ),
     Row(
@@ -175,12 +175,12 @@ ROWS = (
         "sources in another order",
         "continues, with a note; the state is rewritten",
         (Change(TWO, replace(LIVE, more_sources=("Ages", "Names"))),),
-        note="the sources are in another order\n  - Names, Ages, Clicks\n  + Ages, Names, Clicks",
+        note="the sources are in a different order\n  - Names, Ages, Clicks\n  + Ages, Names, Clicks",
         is_rewritten=True,
     ),
     Row(
         "a source removed or renamed",
-        "refused, unless `--drop_state=label` gives up how far it was read",
+        "refused, unless `--drop_state=label` discards its position",
         (
             Change(TWO, LIVE, ("Ages",)),
             Change(TWO, replace(LIVE, more_sources=("Names", "Years")), ("Ages",)),
@@ -197,7 +197,7 @@ ROWS = (
     ),
     Row(
         "a grouping removed or renamed",
-        "refused, unless `--drop_state=label` gives up its state",
+        "refused, unless `--drop_state=label` discards its state",
         (
             Change(replace(BASE, more=grouped("More")), BASE, ("More",)),
             to(replace(BASE, sum_label="Total", combine=MeanCombineFn()), "Sum"),
@@ -209,14 +209,14 @@ ROWS = (
                 "if its label is 'Total' now, give it the old label again",
             ),
         ),
-        note="is given up",
+        note="is discarded",
     ),
     Row(
         "the last grouping of the longest row removed",
         "the same; the state is rewritten",
         (to(replace(BASE, top=False), "Top"),),
         ((to(replace(BASE, top=False)), "pass drop_state=['Top']"),),
-        note="the state of 'Top' is given up",
+        note="the state of 'Top' is discarded",
         is_rewritten=True,
     ),
     Row(
@@ -225,7 +225,7 @@ ROWS = (
         refused=(
             (
                 Change(replace(BASE, more=grouped("More")), replace(BASE, more=grouped("More", deep=True))),
-                "'More' has another level",
+                "'More' is at a different level",
             ),
         ),
     ),
@@ -238,7 +238,7 @@ ROWS = (
             (between(allowed_lateness=5), "'Sum' has another allowed lateness"),
             (between(accumulation_mode=RETRACTING), "'Sum' has another accumulation mode"),
             (to(replace(BASE, combine=MeanCombineFn())), "'Sum' has another CombineFn"),
-            (to(replace(BASE, mode="micro_batch")), "the pipeline has another mode"),
+            (to(replace(BASE, mode="micro_batch")), "the pipeline has a different mode"),
         ),
     ),
     Row(
@@ -246,10 +246,10 @@ ROWS = (
         "refused",
         refused=(
             (to(replace(BASE, source=beam.Create([1]))), "the source 'Clicks' has another kind"),
-            (to(read(watermark=OrderedPartitions())), "the pipeline uses another clock"),
+            (to(read(watermark=OrderedPartitions())), "the pipeline uses a different clock"),
             (
                 Change(read(watermark=BoundedDisorder(60)), read(watermark=OrderedPartitions())),
-                "estimates its watermark in another way",
+                "estimates its watermark in a different way",
             ),
             (
                 Change(
@@ -278,11 +278,11 @@ ROWS = (
         (
             (
                 Change(BASE, BASE, also=coders(coder("AngleCoder"), coder("OtherCoder"))),
-                "the keys of 'Sum' have another coder for Angle",
+                "the keys of 'Sum' have a different coder for Angle",
             ),
             (
                 Change(BASE, BASE, also=coders({}, coder("AngleCoder"))),
-                "the keys of 'Sum' have another coder for Angle",
+                "the keys of 'Sum' have a different coder for Angle",
             ),
         ),
     ),

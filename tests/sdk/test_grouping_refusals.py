@@ -158,7 +158,9 @@ def test_retractions_come_with_any_of_several_inputs_and_with_any_output() -> No
 @pytest.mark.parametrize("dofn", [Remembering, Waiting])
 def test_a_dofn_with_state_that_says_nothing_about_retractions_is_not_given_any(dofn) -> None:
     counted = to_pairs(scores() | beam.CombinePerKey(sum), "Pair")
-    with pytest.raises(ValueError, match=f"{dofn.__name__} has state or timers, and does not say") as caught:
+    with pytest.raises(
+        ValueError, match=f"{dofn.__name__} has state or timers, and does not declare"
+    ) as caught:
         counted | beam.ParDo(dofn())
     assert "'CombinePerKey(sum)' accumulates and retracts" in str(caught.value)
     assert "takes_retractions = True" in str(caught.value)
@@ -191,7 +193,7 @@ def test_a_dofn_with_state_that_takes_retractions_gets_them() -> None:
 )
 def test_a_combine_fn_that_takes_no_retractions_is_not_given_any(combine) -> None:
     counted = to_pairs(scores() | beam.CombinePerKey(sum), "Pair")
-    with pytest.raises(ValueError, match="the CombineFn Irreversible takes no retractions"):
+    with pytest.raises(ValueError, match="the CombineFn Irreversible does not accept retractions"):
         counted | "Combine" >> combine()
     assert scores() | "Combine" >> combine()
 

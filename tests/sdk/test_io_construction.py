@@ -243,7 +243,7 @@ def test_what_cannot_be_looked_at_is_not_taken_for_missing(
     pattern = f"{tmp_path}/*/*.txt"
     assert len(FileSystems.match([pattern])[0].metadata_list) == 2
     monkeypatch.setattr(os, look.__name__, look_as_another_user)
-    with pytest.raises(filesystem.BeamIOError, match=f"{denied} cannot be looked at: Permission denied"):
+    with pytest.raises(filesystem.BeamIOError, match=f"{denied} cannot be inspected: Permission denied"):
         FileSystems.match([pattern])
 
 

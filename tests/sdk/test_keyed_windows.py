@@ -142,9 +142,9 @@ def test_they_are_values() -> None:
     ("call", "error", "part"),
     [
         (lambda: UnalignedFixedWindows(0), ValueError, "size parameter must be strictly positive"),
-        (lambda: UnalignedFixedWindows(None), TypeError, "size parameter must be a length of time"),
+        (lambda: UnalignedFixedWindows(None), TypeError, "size parameter must be a duration"),
         (lambda: UnalignedFixedWindows(1, float("nan")), ValueError, "offset parameter must be finite"),
-        (lambda: UnalignedFixedWindows(1, "1"), TypeError, "offset parameter must be a length of time"),
+        (lambda: UnalignedFixedWindows(1, "1"), TypeError, "offset parameter must be a duration"),
         (lambda: UnalignedFixedWindows(1, phase_of=5), TypeError, "phase_of parameter must be a function"),
         (lambda: PerElementFixedWindows(60), TypeError, "size_of parameter must be a function"),
     ],
@@ -173,7 +173,7 @@ def test_what_is_refused_is_named_with_its_place_and_a_hint(call, error, part) -
             UnalignedFixedWindows(60, phase_of={}.get),
             ("secret", 1),
             TypeError,
-            "the phase of a key must be a length of time, but is None",
+            "the phase of a key must be a duration, but is None",
         ),
         (
             PerElementFixedWindows(size_of_pair),
@@ -187,9 +187,9 @@ def test_what_is_refused_is_named_with_its_place_and_a_hint(call, error, part) -
             PerElementFixedWindows(size_of_pair),
             ("key", "secret"),
             TypeError,
-            "must be a length of time, but is a str",
+            "must be a duration, but is a str",
         ),
-        (PerElementFixedWindows(size_of_pair), ("secret", None), TypeError, "must be a length of time"),
+        (PerElementFixedWindows(size_of_pair), ("secret", None), TypeError, "must be a duration"),
     ],
 )
 def test_an_element_that_fits_no_window_is_refused_without_being_shown(

@@ -118,7 +118,7 @@ def test_a_function_may_be_anything_that_takes_two_arguments() -> None:
 @pytest.mark.parametrize(
     ("build", "error", "text"),
     [
-        (lambda: WriteToConsole(3), TypeError, "prefix must be a text, but is 3"),
+        (lambda: WriteToConsole(3), TypeError, "prefix must be a string, but is 3"),
         (lambda: WriteToConsole(limit="20"), TypeError, "limit must be an integer, but is '20'"),
         (lambda: WriteToConsole(limit=True), TypeError, "limit must be an integer"),
         (lambda: WriteToConsole(limit=0), ValueError, "limit must be 1 or more, but is 0"),

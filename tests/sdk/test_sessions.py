@@ -170,7 +170,7 @@ def test_bounded_sessions_are_values() -> None:
         (lambda: BoundedSessions(1, -1), ValueError, "max_size parameter must be strictly positive"),
         (lambda: BoundedSessions(1, float("inf")), ValueError, "max_size parameter must be finite"),
         (lambda: BoundedSessions(2, 1), ValueError, "less than the gap_size parameter"),
-        (lambda: BoundedSessions("2", 3), TypeError, "gap_size parameter must be a length of time"),
+        (lambda: BoundedSessions("2", 3), TypeError, "gap_size parameter must be a duration"),
         (lambda: BoundedSessions(1, 2, 1), TypeError, "merge_touching parameter must be True or False"),
         (lambda: Sessions(60, 180), TypeError, "merge_touching parameter must be True or False"),
         (lambda: Sessions(float("nan")), ValueError, "gap_size parameter must be finite"),

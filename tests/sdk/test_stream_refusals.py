@@ -248,7 +248,7 @@ def first_of(element: Any) -> Any:
             (
                 lambda source=source: SourceTransform(source).as_stream(),
                 ValueError,
-                "is a stream already",
+                "is already a stream",
                 "without as_stream",
             )
             for source in (
@@ -258,7 +258,7 @@ def first_of(element: Any) -> Any:
                 StreamSource(TextSource("/a"), IngressTime()),
             )
         ),
-        (lambda: LINES.as_stream().as_stream(), ValueError, "is a stream already", "without as_stream"),
+        (lambda: LINES.as_stream().as_stream(), ValueError, "is already a stream", "without as_stream"),
         (
             lambda: SourceTransform(graph.Source()).as_stream(),
             ValueError,

@@ -204,7 +204,7 @@ def test_a_join_takes_dicts_tuples_lists_and_nothing_but_refuses_nothing_without
         (lambda: util.Reshuffle("many"), "integer greater than 0"),
         (Deduplicate, "Deduplicate requires at least"),
         (DeduplicatePerKey, "DeduplicatePerKey requires at least"),
-        (lambda: PeriodicImpulse(5, 4), "let the start come before the stop"),
+        (lambda: PeriodicImpulse(5, 4), "pass a start that is before the stop"),
         (lambda: PeriodicImpulse(fire_interval=0), "pass seconds, more than 0"),
         (lambda: PeriodicImpulse(0, 9, 1, data=[(Timestamp(1), "x")]), "not enough"),
     ],

@@ -104,10 +104,10 @@ def test_seconds_as_a_number_and_as_a_duration_make_the_same_policy() -> None:
     ],
 )
 def test_what_is_no_time_is_refused(build, name, seconds) -> None:
-    with pytest.raises(TypeError, match=f"the {name} parameter must be a length of time") as caught:
+    with pytest.raises(TypeError, match=f"the {name} parameter must be a duration") as caught:
         build(seconds)
     assert "\n  at test_watermark_policies.py:" in str(caught.value)
-    assert "\n  hint: give seconds" in str(caught.value)
+    assert "\n  hint: pass seconds" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -295,12 +295,12 @@ def test_what_is_refused_is_named_and_comes_with_a_hint(call, part) -> None:
 @pytest.mark.parametrize(
     ("call", "part"),
     [
-        (lambda: FixedWindows("60"), "size parameter must be a length of time, but is '60'"),
-        (lambda: FixedWindows(Timestamp(60)), "size parameter must be a length of time"),
-        (lambda: FixedWindows(60, None), "offset parameter must be a length of time, but is None"),
-        (lambda: SlidingWindows([60], 60), "size parameter must be a length of time"),
-        (lambda: SlidingWindows(60, None), "period parameter must be a length of time"),
-        (lambda: Sessions(None), "gap_size parameter must be a length of time"),
+        (lambda: FixedWindows("60"), "size parameter must be a duration, but is '60'"),
+        (lambda: FixedWindows(Timestamp(60)), "size parameter must be a duration"),
+        (lambda: FixedWindows(60, None), "offset parameter must be a duration, but is None"),
+        (lambda: SlidingWindows([60], 60), "size parameter must be a duration"),
+        (lambda: SlidingWindows(60, None), "period parameter must be a duration"),
+        (lambda: Sessions(None), "gap_size parameter must be a duration"),
     ],
 )
 def test_what_is_no_time_is_refused_with_its_place(call, part) -> None:

@@ -101,7 +101,7 @@ def test_another_division_into_operators_rewrites_the_state_and_says_so() -> Non
     for old, new in ((apart, together), (together, apart), (older, together)):
         assert must_rewrite(old, new)
         notes = compare(old, new, ()).notes
-        assert notes == ["its state is rewritten, because the stateful operators have other levels"]
+        assert notes == ["its state is rewritten, because the stateful operators are at different levels"]
     assert not must_rewrite(together, together)
     assert not must_rewrite(older, apart)
     # One level is in one operator either way.

@@ -115,9 +115,9 @@ def failure_of(result: Any) -> str:
 @pytest.mark.parametrize("moments", [[[come("k", 1), come("k", 2)]], [[come("k", 1)], [come("k", 1)]]])
 def test_a_key_with_two_values_at_once_is_refused_with_the_step_named(moments):
     text = failure_of(pairs(beam.Pipeline(), moments) | "Rows" >> Upserts())
-    assert "a key of type str has 2 values at once, and a table one row for each key" in text
+    assert "a key of type str has 2 values at once, but a table has one row for each key" in text
     assert "while running 'Rows/Gather' (test_upserts.py:" in text
-    assert "hint: make what tells the values apart a part of the key" in text
+    assert "hint: add what distinguishes the values to the key" in text
 
 
 def moves(draw: Any) -> list[list[Come]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from tests.simulation.simulated_world import World
 
 
@@ -30,7 +30,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 @dataclass(eq=False)
 class File:
-    content: Any  # Bytes; what Spark keeps in a form of its own stays as it is.
+    content: Any  # Bytes; what Spark keeps in its own form stays as it is.
     changed_millis: int
 
 
@@ -143,7 +143,7 @@ class Disk:
 
 
 class DisksOfMachines:
-    """Stands in for `LocalFiles`: its methods take their places there."""
+    """Stands in for `DiskFiles`: its methods take their places there."""
 
     def __init__(self, disk: Disk) -> None:
         self.disk, self.world = disk, disk.world
@@ -207,15 +207,21 @@ class DisksOfMachines:
         """The methods, as functions of that class: programs for workers name them so."""
 
         def method(name: str, own: Any) -> Any:
-            bound = getattr(self, name)
+            bound = getattr(self, name, None)
+            if bound is None:
+                return _refuse
 
             @functools.wraps(own)
-            def stand_in(_: LocalFiles, *arguments: Any) -> Any:
+            def stand_in(_: DiskFiles, *arguments: Any) -> Any:
                 return bound(*arguments)
 
             return stand_in
 
-        return {name: method(name, own) for name, own in vars(LocalFiles).items() if callable(own)}
+        return {name: method(name, own) for name, own in vars(DiskFiles).items() if callable(own)}
+
+
+def _refuse(*arguments: Any) -> None:
+    raise NotImplementedError(arguments)
 
 
 class Shard:

@@ -24,7 +24,7 @@ from penstock_spark.checkpoints import resharding
 from penstock_spark.checkpoints.custody import folder as checkpoint_folder
 from penstock_spark.checkpoints.custody import holder, lease
 from penstock_spark.files import temporary
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.formats.text import stream as text_stream
 from penstock_spark.formats.text import writer as text_writer
 from penstock_spark.live.views import NO_VIEWS
@@ -139,7 +139,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
     threads = Threading(world)
     without = SimpleNamespace(register=lambda function: None, unregister=lambda function: None)
     stand_ins: list[tuple[Any, str, Any]] = [
-        *((LocalFiles, name, method) for name, method in local.stand_ins().items()),
+        *((DiskFiles, name, method) for name, method in local.stand_ins().items()),
         (text_writer, "open_for_writing", lambda path, compression: Shard(disk, path)),
         (running, "threading", threads),
         (running, "atexit", without),

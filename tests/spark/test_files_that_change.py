@@ -74,7 +74,7 @@ def test_a_file_that_becomes_shorter_before_it_is_read_is_an_error(
     then(monkeypatch, lambda: lines(file, left))
     error = failure_of(streamed(read, tmp_path / f"*.{kind}", groupings=2 * (name == "json")))
     assert isinstance(error, OSError)
-    assert_readable(error, f"{file} cannot be read: it has become shorter", "at step 'Read", f"({HERE}:")
+    assert_readable(error, f"{file} cannot be read: it was truncated", "at step 'Read", f"({HERE}:")
 
 
 def test_a_file_that_goes_before_it_is_read_is_an_error(
@@ -97,7 +97,7 @@ def test_a_micro_batch_that_is_done_again_misses_a_file_that_has_gone_since(
     options = {"checkpoint_location": str(tmp_path / "checkpoint")}
     with monkeypatch.context() as patch:
         then(patch, lambda: lines(file, 5))
-        assert "it has become shorter" in str(failure_of(build, **options))
+        assert "it was truncated" in str(failure_of(build, **options))
     file.unlink()
     error = failure_of(build, **options)
     assert_readable(error, f"{file} cannot be read: it was deleted", "at step 'Read")
@@ -129,7 +129,7 @@ def test_files_that_grow_or_come_and_those_that_go_when_they_are_read_are_no_err
     assert pipeline.run().wait_until_finish() == "DONE"
     assert out
     [told] = {each.getMessage() for each in caplog.records if "is not read again" in each.getMessage()}
-    assert told.startswith(f"{file} has changed since the stream has read it")
+    assert told.startswith(f"{file} changed after the stream read it")
     assert f"\n  at step 'Read' ({HERE}:" in told
 
 
@@ -155,10 +155,12 @@ def test_a_file_that_spark_would_unpack_in_a_form_of_hadoops_is_refused_before_i
         patch.setattr(BatchWriter, "prepare", prepared)
         error = failure_of(streamed(read, tmp_path / "*"))
     assert isinstance(error, ValueError)
-    assert_readable(error, f"Spark would unpack {later} as LZ4", "at step 'Read", "give it another ending")
+    assert_readable(
+        error, f"Spark would decompress {later} as LZ4", "at step 'Read", "give it another extension"
+    )
     if name != "text":  # In a batch, tasks read lines as they are.
         batch = failure_of(lambda pipeline: pipeline | "Read" >> read(str(tmp_path / "*")) | beam.Map(str))
-        assert_readable(batch, f"Spark would unpack {later} as LZ4", "at step 'Read")
+        assert_readable(batch, f"Spark would decompress {later} as LZ4", "at step 'Read")
 
 
 @pytest.mark.parametrize("name", ["text", "json"])
@@ -180,7 +182,7 @@ def test_a_file_that_is_not_the_bzip2_that_its_name_tells_is_not_taken_for_an_em
     batch = failure_of(lambda pipeline: pipeline | "Read" >> read(str(tmp_path / "*")) | beam.Map(str))
     for each in (error, batch):
         assert isinstance(each, ValueError)
-        assert_readable(each, f"{later} is not a whole bzip2 file", "at step 'Read", "another ending")
+        assert_readable(each, f"{later} is not a whole bzip2 file", "at step 'Read", "another extension")
 
 
 @pytest.mark.parametrize("mode", ["batch", "streaming"])

@@ -140,9 +140,7 @@ def test_a_folder_that_was_deleted_is_not_taken_for_a_missing_java(
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    with pytest.raises(
-        RunnerError, match=r"(?s)current folder .* does not exist any more.*hint: change into"
-    ):
+    with pytest.raises(RunnerError, match=r"(?s)current folder .* no longer exists.*hint: change into"):
         java.find_java()
 
 

@@ -58,7 +58,7 @@ def staged_before_there_were_numbers(checkpoint: Path) -> None:
         (staged_later, "a newer penstock wrote the staged elements of a bounded source, in the format 9"),
         (
             staged_before_there_were_numbers,
-            "there is no format number with the staged elements of a bounded source",
+            "no format number is stored with the staged elements of a bounded source",
         ),
     ],
 )

@@ -201,7 +201,7 @@ LATER: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "a csv header with other columns": (
         "csv",
         lambda path: path.write_text("key,second,number\na,1,2\n"),
-        "names other columns than the files before it",
+        "has different columns than earlier files",
     ),
     "a csv value of another type": (
         "csv",

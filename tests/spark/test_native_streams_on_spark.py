@@ -458,7 +458,7 @@ def test_a_later_file_of_another_type_is_read_by_the_next_run_and_its_state_is_t
     result = lasting.run()
     until(lambda: lasting.commits() >= 1, result)
     add_file(tmp_path / "in", 1, numbers(1))
-    with pytest.raises(ValueError, match="other types of columns than the first files"):
+    with pytest.raises(ValueError, match="columns of different types than the first files"):
         result.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000)
     result = lasting.run()
     until(lambda: lasting.commits() >= 2, result)

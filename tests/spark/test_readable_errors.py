@@ -97,7 +97,7 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_an_error(tmp_path, name
 
     error = failure_of(build)
     assert isinstance(error, OSError)
-    assert_readable(error, f"{file} cannot be read: it has become shorter", "at step 'Read")
+    assert_readable(error, f"{file} cannot be read: it was truncated", "at step 'Read")
 
 
 @pytest.mark.xfail(
@@ -108,7 +108,7 @@ def test_a_file_that_becomes_shorter_before_a_frame_is_read_is_an_error(tmp_path
     file.write_text(lines_of("csv", 1_000))
     frame = beam.io.to_dataframe(beam.Pipeline() | beam.io.ReadFromCsv(str(file)), "a long")
     file.write_text(lines_of("csv", 10))
-    with pytest.raises(OSError, match="it has become shorter"):
+    with pytest.raises(OSError, match="it was truncated"):
         frame.collect()
 
 
@@ -130,7 +130,7 @@ def test_a_stream_does_not_go_on_from_a_bounded_file_that_has_become_shorter(tmp
         pipeline | "Read" >> beam.io.ReadFromCsv(str(file)) | beam.Map(str)
 
     error = failure_of(build, mode="streaming", checkpoint_location=str(tmp_path / "checkpoint"))
-    assert_readable(error, f"{file} cannot be read: it has become shorter", "at step 'Read")
+    assert_readable(error, f"{file} cannot be read: it was truncated", "at step 'Read")
     assert not list((tmp_path / "checkpoint").glob("inputs-*/*/_complete"))
 
 

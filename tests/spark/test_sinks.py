@@ -37,9 +37,9 @@ from penstock.transforms.window import GlobalWindow
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
+from tests.spark.schemes import FAR, SCHEMES
 
 WHERE = "at step 'Write' (game.py:41)"
-SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])
 
 
 @pytest.fixture
@@ -105,9 +105,9 @@ NAMES_AND_CONTENT: list[tuple[list[Any], dict[str, Any], dict[str, bytes]]] = [
 @pytest.mark.parametrize(
     ("scheme", "values", "arguments", "expected"),
     [
-        *(("" if number % 2 else "file://", *case) for number, case in enumerate(NAMES_AND_CONTENT)),
+        *(("" if number % 2 else FAR, *case) for number, case in enumerate(NAMES_AND_CONTENT)),
         *(
-            pytest.param("file://" if number % 2 else "", *case, marks=pytest.mark.soak)
+            pytest.param(FAR if number % 2 else "", *case, marks=pytest.mark.soak)
             for number, case in enumerate(NAMES_AND_CONTENT)
         ),
     ],
@@ -146,9 +146,7 @@ DECOMPRESS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("scheme", "kinds"), [("", set(DECOMPRESS)), ("file://", {"gzip", "bzip2", "deflate"})]
-)
+@pytest.mark.parametrize(("scheme", "kinds"), [("", set(DECOMPRESS)), (FAR, {"gzip", "bzip2", "deflate"})])
 def test_compressed_files_are_whole_also_where_they_are_empty(
     tmp_path: Path, write: Any, scheme: str, kinds: set[str]
 ) -> None:

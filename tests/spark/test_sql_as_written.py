@@ -185,7 +185,7 @@ WRONG = {
     SELECT MEDIAN(points) OVER (BY team) AS m FROM goals
                                    ^
   at step 'Query' (test_sql_as_written.py:…)
-  hint: correct the query at this place""",
+  hint: correct the query here""",
     "SELECT MEDIAN(points) AS m, QUOTE(ARRAY(1)) AS t FROM goals": """\
 Spark refuses the query: cannot resolve "quote(array(1))" due to data type mismatch: \
 The first parameter requires the "STRING" type, however "array(1)" has the type "ARRAY<INT>"
@@ -193,7 +193,7 @@ The first parameter requires the "STRING" type, however "array(1)" has the type 
     SELECT MEDIAN(points) AS m, QUOTE(ARRAY(1)) AS t FROM goals
                                 ^
   at step 'Query' (test_sql_as_written.py:…)
-  hint: correct the query at this place""",
+  hint: correct the query here""",
     "SELECT MEDIAN(points) AS m, team FROM goals GROUP BY points": """\
 the column 'team' is neither a key of the grouping nor aggregated
   line 1, column 29 of the query
@@ -202,7 +202,7 @@ the column 'team' is neither a key of the grouping nor aggregated
   at step 'Query' (test_sql_as_written.py:…)
   hint: add it to GROUP BY, or write MAX(team)""",
     "SELECT INTERVAL '1' MONTH AS i, MEDIAN(points) AS m FROM goals": """\
-the column 'i' has values of the type interval month, which Python has not
+the column 'i' has values of the type interval month, which Python does not have
   at step 'Query' (test_sql_as_written.py:…)
   hint: write CAST(`i` AS STRING)""",
     "SELECT MEDIAN(points) AS m, MEDIAN(points) AS m FROM goals": """\

@@ -259,7 +259,7 @@ def test_a_function_that_raises_shows_its_call_and_its_own_lines(
           ^
   in half (raising.py:4): return whole(n, 2)
   in whole (raising.py:7): raise LookupError(f"no half of {{n}}")
-  hint: correct the function, or leave such rows out before"""
+  hint: correct the function, or filter out such rows first"""
     shown = capsys.readouterr().err
     assert shown.endswith(f"{expected}; set show_elements_in_errors to see the row\n")
     assert "Traceback" not in shown

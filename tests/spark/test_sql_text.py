@@ -262,7 +262,7 @@ _NAMED = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\".*\"|\(.*\)|[0-9]{5,}")
 # Python has other years than Spark, no text of bytes that are none, and no groups that a pattern does not have.
 _ONLY_IN_PYTHON = (
     "outside of the years",
-    "not text in UTF-8",
+    "are not UTF-8",
     "regular expression of an SQL expression cannot be read",
     _OF_A_PART,
 )

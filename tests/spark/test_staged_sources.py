@@ -19,7 +19,7 @@ from penstock.error import RunnerError
 from penstock.io import ReadFromText
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.transforms.periodicsequence import PeriodicSource, RebaseMode
-from penstock_spark.files.file_store import HadoopFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.formats.registry import open_source
 from penstock_spark.reports.failure import find_failure
 from penstock_spark.sources import staging
@@ -98,7 +98,7 @@ def test_staging_that_was_cut_off_begins_anew(
 
     for step in ("rename", "write"):
         with monkeypatch.context() as patched:
-            patched.setattr(HadoopFiles, step, cut_off)
+            patched.setattr(DiskFiles, step, cut_off)
             with pytest.raises(KeyboardInterrupt):
                 stage_bounded(numbers(spark, 9, 2), str(folder), WHERE)
         assert any(folder.iterdir())
@@ -110,15 +110,15 @@ def test_staging_that_was_cut_off_begins_anew(
 def test_the_end_is_later_than_everything_by_the_clock_of_the_file_system_or_staging_fails(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_seconds: float
 ) -> None:
-    rename = HadoopFiles.rename
+    rename = DiskFiles.rename
 
-    def rename_ahead(place: HadoopFiles, source: str, target: str) -> None:
+    def rename_ahead(place: DiskFiles, source: str, target: str) -> None:
         rename(place, source, target)
         now = time.time() + ahead_seconds
         for file in (tmp_path / "staged/pages").iterdir():
             os.utime(file, (now, now))
 
-    monkeypatch.setattr(HadoopFiles, "rename", rename_ahead)
+    monkeypatch.setattr(DiskFiles, "rename", rename_ahead)
     monkeypatch.setattr(staging, "_CLOCK_TRIES", 20)
     if ahead_seconds > 60:
         with pytest.raises(RunnerError, match="has an older time"):

@@ -193,7 +193,7 @@ def test_what_is_no_checkpoint_has_no_state(spark: Any, tmp_path: Path, read: Ca
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file"):
         read(tmp_path / "file", spark)
-    with pytest.raises(ValueError, match="Spark does not reach the folder nowhere://x"):
+    with pytest.raises(ValueError, match="Spark cannot access the folder nowhere://x"):
         read("nowhere://x", spark)
     (tmp_path / "plan-1.json").write_text('{"format": 2, "penstock": "9.0"}')
     with pytest.raises(ValueError, match=r"penstock 9\.0 wrote the plan of a checkpoint"):
@@ -230,7 +230,7 @@ def test_a_checkpoint_is_opened_changed_and_refused_on_disk(spark: Any, tmp_path
     changed = signature(two_levels=False) | {"steps": ["another"]}
     assert not open_checkpoint(spark, f"file://{folder}", changed).is_new
     with pytest.raises(
-        ValueError, match=r"the pipeline has another mode\n    - streaming\n    \+ micro_batch"
+        ValueError, match=r"the pipeline has a different mode\n    - streaming\n    \+ micro_batch"
     ):
         open_checkpoint(spark, folder, changed | {"mode": "micro_batch"})
     (folder / "spark" / "state" / "0" / "1" / "1.changelog").unlink()

@@ -53,9 +53,9 @@ ENDS = {
     exits: "the Python worker of this step has died",
     crashes: "has died: Segmentation fault, at " + HERE,
     is_killed: "the Python worker of this step has died",
-    says_goodbye: "the step left with SystemExit: good bye",
-    is_interrupted: "the step left with KeyboardInterrupt",
-    closes: "the step left with GeneratorExit",
+    says_goodbye: "the step raised SystemExit: good bye",
+    is_interrupted: "the step raised KeyboardInterrupt",
+    closes: "the step raised GeneratorExit",
     asks_for_much: "a step asks for more memory than the machine has",
     asks_numpy_for_much: "a step asks for more memory than the machine has: Unable to allocate",
 }
@@ -140,4 +140,4 @@ def test_a_function_that_leaves_on_the_driver_names_its_step(mode):
             | "Each" >> beam.io.ForEachBatch(lambda elements, number: sys.exit(3))
         )
 
-    assert_readable(failure_of(build, mode=mode), "the step left with SystemExit: 3", "at step 'Each")
+    assert_readable(failure_of(build, mode=mode), "the step raised SystemExit: 3", "at step 'Each")

@@ -1,4 +1,4 @@
-"""What the runner does not read as a stream: refused when it is opened, by name, with a hint."""
+"""What the runner cannot be read as a stream: refused when it is opened, by name, with a hint."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def opened(spark: SparkSession, transform: Any, **options: Any) -> StreamScan:
         ),
         (lambda at: ReadFromSpark("socket", host="localhost"), {}, "port", "options"),
         (lambda at: ReadFromSpark("jdbc", url="a"), {}, "streamed reading", "without as_stream"),
-        (lambda at: ReadFromSpark("orc", f"{at}/none"), {}, "Path does not exist", "make the folder"),
+        (lambda at: ReadFromSpark("orc", f"{at}/none"), {}, "Path does not exist", "create the folder"),
         (
             lambda at: ReadFromSpark("json", f"{at}/empty"),
             {},

@@ -339,7 +339,7 @@ def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
             ValueError,
             "the column a of .* has a value that is not of type int",
         ),
-        (ReadFromCsv, "a,b\n1,x\n", "b,a\nx,1\n", ValueError, "names other columns"),
+        (ReadFromCsv, "a,b\n1,x\n", "b,a\nx,1\n", ValueError, "has different columns"),
         (ReadFromCsv, "a,b\n1,x\n", b"a,b\n2,secret\xff\n", ValueError, "has text that is not utf-8"),
         (ReadFromJson, '{"a": 1}\n', '{"secret"\n', ValueError, "a text is not JSON"),
         (ReadFromText, "a\n", b"secret\xff\n", UnicodeDecodeError, "coder"),

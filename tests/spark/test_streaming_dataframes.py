@@ -260,7 +260,7 @@ def _times(frame: DataFrame) -> DataFrame:
         ),
         pytest.param(
             lambda frame: _times(frame).dropDuplicates(["at"]),
-            r"keeps state of its own \(Deduplicate\)",
+            r"keeps its own state \(Deduplicate\)",
             id="own_state",
         ),
     ],
@@ -379,7 +379,7 @@ def _that_ends(pipeline: beam.Pipeline, _: DataFrame, folder: Path) -> Any:
             _that_ends, {}, "the end of a source fires the last windows", "leave out ends=True", id="ends"
         ),
         pytest.param(_with_signal, {}, "waits for the signal now", "use another trigger", id="signal"),
-        pytest.param(_that_retracts, {}, "take earlier ones back", "Changelog()", id="retracts"),
+        pytest.param(_that_retracts, {}, "cannot write retractions", "Changelog()", id="retracts"),
         *[
             pytest.param(
                 lambda pipeline, frame, _: pipeline | from_dataframe(frame),
@@ -425,7 +425,7 @@ def test_a_wrong_setting_of_the_session_is_named(session, tmp_path):
 
 def test_a_sequence_needs_a_name_of_its_own(session, tmp_path):
     rows = beam.Pipeline(spark=session) | from_dataframe(scores(session, tmp_path / "in"))
-    with pytest.raises(ValueError, match="have a column 'team' of their own"):
+    with pytest.raises(ValueError, match="already have a column 'team'"):
         to_streaming_dataframe(rows, sequence="team")
     with pytest.raises(TypeError, match="sequence must be the name of a column"):
         to_streaming_dataframe(rows, sequence=1)  # type: ignore[arg-type]

@@ -20,8 +20,7 @@ from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.fileio import WriteToFiles, destination_prefix_naming
 from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.files.temporary import MARK, PREFIX
-
-SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])
+from tests.spark.schemes import SCHEMES
 
 
 def _run(values: list[Any], write: Any) -> None:

@@ -133,7 +133,7 @@ def test_tables_give_a_table_and_streams_a_stream_where_nothing_is_said() -> Non
 def test_a_condition_on_values_is_no_trigger() -> None:
     rows = beam.Pipeline() | beam.Create([arrival.row for arrival in SMALL["UserScores"]])
     query = "SELECT Name, SUM(Score) AS Total FROM UserScores GROUP BY Name EMIT WHEN Total > 10"
-    with pytest.raises(SqlError, match="a condition on values belongs into HAVING"):
+    with pytest.raises(SqlError, match="a condition on values belongs in HAVING"):
         applied(query, rows)
 
 

@@ -95,7 +95,7 @@ def test_a_view_may_read_views_and_not_itself() -> None:
     catalog.create_view("totals", "SELECT * FROM big", replace=True)
     with pytest.raises(SqlError, match="reads itself"):
         apply("SELECT * FROM big", catalog)
-    with pytest.raises(ValueError, match="there is a view 'BIG' already"):
+    with pytest.raises(ValueError, match="the view 'BIG' already exists"):
         catalog.create_view("BIG", "SELECT 1 AS x")
 
 
@@ -138,7 +138,7 @@ def test_a_query_of_no_table_needs_none() -> None:
 def test_rows_of_a_table_have_names() -> None:
     catalog = Catalog()
     catalog.create_table("goals", [("red", 3)])
-    with pytest.raises(TypeError, match=r"are tuples, which tell no columns\n[^!]*write dicts"):
+    with pytest.raises(TypeError, match=r"are tuples, so its columns are unknown\n[^!]*write dicts"):
         _ = beam.Pipeline(runner=PipelineRunner()) | SqlTransform("SELECT * FROM goals", catalog)
 
 

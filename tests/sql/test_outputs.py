@@ -80,14 +80,16 @@ def test_snapshots_have_no_class() -> None:
 def test_a_null_in_a_field_that_takes_none_is_an_error_that_names_it() -> None:
     make = MakeInstance(Best, ("team", "total"))
     assert make(beam.Row(team=None, total=3)) == Best(3, None)
-    with pytest.raises(ValueError, match="the column 'total' is NULL, and the field of Best takes no None"):
+    with pytest.raises(
+        ValueError, match="the column 'total' is NULL, and the field of Best does not accept None"
+    ):
         make(beam.Row(team="red", total=None))
 
 
 def test_a_catalog_has_each_name_once() -> None:
     catalog = Catalog()
     catalog.create_table("goals", GOALS)
-    with pytest.raises(ValueError, match="there is a table or a view 'Goals' already"):
+    with pytest.raises(ValueError, match="a table or a view 'Goals' already exists"):
         catalog.create_table("Goals", GOALS)
 
 

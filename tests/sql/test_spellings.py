@@ -118,7 +118,7 @@ def test_what_is_emitted_once_goes_into_any_sink(tmp_path):
     _ = goals | SqlTransform(query) | beam.io.WriteToText(str(tmp_path / "totals"))
     graph = goals.pipeline.to_graph()
     check(graph, "streaming")
-    with pytest.raises(UnsupportedByRunner, match="a sink cannot write elements that take earlier ones back"):
+    with pytest.raises(UnsupportedByRunner, match="a sink cannot write retractions"):
         check(graph, "micro_batch")
 
 

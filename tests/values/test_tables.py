@@ -16,7 +16,7 @@ from pyarrow import orc
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock_spark.columns.values import to_dicts
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.formats.parquet.records import footer_of
 from penstock_spark.formats.parquet.scan import records_of_file
 from tests.values.arrow_borders import read_all_parquet, read_content, read_groups, read_names
@@ -123,7 +123,9 @@ def test_a_doubled_name_is_refused(name: str, way: str, tmp_path: Path) -> None:
 def test_a_column_of_a_type_that_no_reader_has_is_refused(tmp_path: Path) -> None:
     keys = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
     pq.write_table(pa.table({"key": keys, "a": [1]}), tmp_path / "values.parquet")
-    with pytest.raises(UnsupportedByRunner, match="the column key has a type that no reader has: extension"):
+    with pytest.raises(
+        UnsupportedByRunner, match="the column key has a type that no reader supports: extension"
+    ):
         list(read_all_parquet((), tmp_path))
     with (tmp_path / "values.parquet").open("rb") as file:
         assert list(records_of_file(file, "values.parquet", ("a",), False)) == [{"a": 1}]
@@ -204,7 +206,7 @@ def test_a_file_that_is_damaged_is_told_from_one_that_pyarrow_does_not_read(
     (tmp_path / "values.parquet").write_bytes(content)
     for read in (
         lambda: list(read_all_parquet((), tmp_path)),
-        lambda: footer_of(str(tmp_path / "values.parquet"), LocalFiles(), ""),
+        lambda: footer_of(str(tmp_path / "values.parquet"), DiskFiles(), ""),
     ):
         with pytest.raises(ValueError, match=told) as error:
             read()

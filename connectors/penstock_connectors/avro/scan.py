@@ -69,7 +69,7 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
 
 
 def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
-    """Opens a stream of the records of files, each of which must fit into memory. Other files than Avro are rejects."""
+    """Opens a stream of the records of files, each of which must fit into memory. Other files are rejects."""
     FASTAVRO.check(where)
     values = partition_values(source.partition_by, source.schema, where)
     records = AvroRecords(source.as_rows, values, where)
@@ -116,7 +116,9 @@ class AvroRecords:
             raise _make_damaged_error(name, self.where) from None
         if self.values.names:
             if convert is None and not _is_record(schema):
-                what = f"{name} has values that are no records, beside which partition_by has no place for columns"
+                what = (
+                    f"{name} has values that are not records, so that partition_by cannot add columns to them"
+                )
                 raise refusal(ValueError, what, where=self.where, hint="pass as_rows=True")
             convert = _with_columns(convert, self.values.in_python(name))
         while True:

@@ -160,7 +160,7 @@ def _of_maps(values: list[Any], items: Check | None) -> Loss | None:
 
 
 def _classes(values: list[Any], value: ValueType) -> Loss | None:
-    """The package writes nothing for null, whatever the value is, and truth values and fractions as integers."""
+    """The package writes nothing for null, whatever the value is, and booleans and fractions as integers."""
     return None if all(map(value.takes, set(map(type, values)))) else MISMATCH
 
 

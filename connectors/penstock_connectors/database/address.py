@@ -49,7 +49,7 @@ class Address:
         if not isinstance(text, str):
             what = f"the function that should return the url of the database returned {noun_for(text)}"
             raise refusal(
-                TypeError, what, where=self.where, hint="return a text such as postgresql://host/name"
+                TypeError, what, where=self.where, hint="return a string such as postgresql://host/name"
             )
         return text
 
@@ -70,7 +70,7 @@ class Address:
         if not url.drivername.startswith("postgres"):
             return url
         if url.drivername not in _POSTGRES:
-            what = f"penstock reaches PostgreSQL through psycopg, and not through {url.drivername}"
+            what = f"penstock connects to PostgreSQL with psycopg, not with {url.drivername}"
             raise UnsupportedByRunner(what, where=self.where, hint="write the url as postgresql://...")
         PSYCOPG.check(self.where)
         return url.set(drivername="postgresql+psycopg")
@@ -95,14 +95,10 @@ class Address:
             engine = create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args=options)
         except NoSuchModuleError:
             what = f"the url begins with {url.drivername}, which SQLAlchemy does not know"
-            hint = (
-                "look at the beginning of the url, or install the package that adds this kind to SQLAlchemy"
-            )
+            hint = "check the beginning of the url, or install the package that adds this kind to SQLAlchemy"
             raise UnsupportedByRunner(what, where=self.where, hint=hint) from None
         except ImportError as error:
-            what = (
-                f"the package {error.name} is missing, which reaches databases of the kind {url.drivername}"
-            )
+            what = f"the package {error.name} is missing; it is needed for databases of the kind {url.drivername}"
             raise UnsupportedByRunner(what, where=self.where, hint="install it with pip") from None
         if url.drivername.startswith("postgresql"):
             from penstock_connectors.database.postgres_values import fix_settings

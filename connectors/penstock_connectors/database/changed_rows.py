@@ -167,7 +167,7 @@ class ChangedRows(RangeSource[Any]):
         now = lsn_of(text)
         if now < first:
             what = f"the server's log ends at {text}, but the stream has read up to {start['lsn']}"
-            hint = "if an older state of the database was restored, drop the slot and begin with a new checkpoint"
+            hint = "if an older state of the database was restored, drop the slot and start with a new checkpoint"
             raise refusal(LookupError, what, where=self._address.where, hint=hint)
         if self._quiet == (first, now):
             return first
@@ -275,7 +275,7 @@ class ChangedRows(RangeSource[Any]):
             what = (
                 "the program or the server has ended before all first rows were read, and they are not kept"
             )
-            hint = f"drop the replication slot {self._source.slot}, and begin with a new checkpoint"
+            hint = f"drop the replication slot {self._source.slot}, and start with a new checkpoint"
             raise refusal(LookupError, what, where=self._address.where, hint=hint) from None
         # A table is read twice in the same order only if no other reading shares its way.
         connection.execute("SET LOCAL synchronize_seqscans = off")

@@ -16,11 +16,11 @@ from penstock_connectors.database.postgres import connect, is_lost, target_of
 
 _OLDEST_VERSION = 150_000
 _SLOT_IS_ACTIVE = "55006"
-_SLOT_HINT = "drop the slot, and begin with a new checkpoint"
+_SLOT_HINT = "drop the slot, and start with a new checkpoint"
 
 _SAID: dict[str, tuple[str, str]] = {
     "42501": (
-        "the database user may not do that",
+        "the database user lacks the permission",
         "ALTER USER ... REPLICATION, and GRANT SELECT on the table",
     ),
     "53400": (
@@ -134,7 +134,7 @@ def _check_server(connection: psycopg.Connection[Any], address: Address) -> None
         raise UnsupportedByRunner(what, where=address.where, hint="use a later server")
     if level != "logical":
         what = f"the server does not keep changes: its wal_level is {level}"
-        hint = "set wal_level = logical in postgresql.conf, and start the server again"
+        hint = "set wal_level = logical in postgresql.conf, and restart the server"
         raise refusal(ValueError, what, where=address.where, hint=hint)
     if is_standby:
         what = "the server is a standby, which follows another server"
@@ -163,14 +163,14 @@ def _oid(
 
 
 def _check_identity(connection: psycopg.Connection[Any], oid: int, table: str, where: str) -> None:
-    """Refuses changes without the whole old rows; a partition does not take this setting from its table."""
+    """Refuses changes without the complete old rows; a partition does not take this setting from its table."""
     query = (
         "SELECT oid::regclass::text FROM pg_class WHERE relreplident <> %s AND "
         "(oid = %s OR oid IN (SELECT relid FROM pg_partition_tree(%s::oid::regclass) WHERE isleaf)) ORDER BY oid"
     )
     found = connection.execute(query, [FULL_IDENTITY, oid, oid]).fetchone()
     if found is not None:
-        what = f"the changes of the table {table} do not have the whole old rows"
+        what = f"the changes of the table {table} do not contain the complete old rows"
         raise refusal(ValueError, what, where=where, hint=f"ALTER TABLE {found[0]} REPLICA IDENTITY FULL")
 
 
@@ -185,7 +185,7 @@ def _check_rights(
         # The server looks at the rights before it looks for the slot, and no slot has this name.
         connection.execute("SELECT FROM pg_logical_slot_peek_binary_changes('', NULL, NULL)")
     except psycopg.errors.InsufficientPrivilege:
-        what = "the database user may not use replication slots"
+        what = "the database user lacks the permission to use replication slots"
         raise refusal(ValueError, what, where=address.where, hint="ALTER USER ... REPLICATION") from None
     except psycopg.errors.UndefinedObject:
         pass
@@ -193,7 +193,7 @@ def _check_rights(
         query = "SELECT bool_and(has_column_privilege(%s::oid, name, 'SELECT')) FROM unnest(%s::text[]) name"
         [[may_read]] = connection.execute(query, [oid, list(columns)]).fetchall()
         if not may_read:
-            what = f"the database user may not read the table {source.table}"
+            what = f"the database user lacks the permission to read the table {source.table}"
             hint = f"GRANT SELECT ON {source.table} TO ..., or pass initial_rows=False"
             raise refusal(ValueError, what, where=address.where, hint=hint)
 
@@ -234,7 +234,7 @@ class Slot:
         """Refuses a slot from which nothing can be read."""
         if self.misfit is not None:
             what = f"the replication slot {self.name} {self.misfit}"
-            raise refusal(ValueError, what, where=where, hint="give the stream another slot")
+            raise refusal(ValueError, what, where=where, hint="use another slot for the stream")
         if self.loss is not None:
             what, hint = self.loss
             raise refusal(LookupError, what, where=where, hint=f"{hint}; {_SLOT_HINT}")
@@ -247,7 +247,7 @@ class Slot:
                 f"the replication slot {self.name} is at {lsn_text(self.confirmed)}, but the stream has read only "
                 f"up to {lsn_text(start)}: another client has moved it"
             )
-            hint = "give each stream a slot of its own, and begin with a new checkpoint"
+            hint = "use a separate slot for each stream, and start with a new checkpoint"
             raise refusal(LookupError, what, where=where, hint=hint)
 
 
@@ -256,7 +256,7 @@ def check_slot(connection: psycopg.Connection[Any], name: str, start: int, where
     slot = Slot.of(connection, name)
     if slot is None:
         what = f"the replication slot {name} is gone, and the changes that it kept with it"
-        raise refusal(LookupError, what, where=where, hint="begin with a new checkpoint")
+        raise refusal(LookupError, what, where=where, hint="start with a new checkpoint")
     slot.check_from(start, where)
     return slot
 
@@ -271,16 +271,16 @@ def check_same(
     where = address.where
     if source.slot != start["slot"]:
         what = f"the stream has begun with the replication slot {start['slot']}, and not with {source.slot}"
-        raise refusal(ValueError, what, where=where, hint="name that slot, or begin with a new checkpoint")
+        raise refusal(ValueError, what, where=where, hint="name that slot, or start with a new checkpoint")
     if system_of(connection) != start["system"]:
-        what = "the database is on another server than before, which numbers its changes differently"
+        what = "the database is on a different server than before, which numbers its changes differently"
         raise refusal(LookupError, what, where=where, hint=_SLOT_HINT)
     if oid_of(connection, address) != start["table"]:
-        what = f"the table {source.table} is another one than before: it was dropped or renamed"
+        what = f"the table {source.table} is not the same as before: it was dropped or renamed"
         raise refusal(LookupError, what, where=where, hint=_SLOT_HINT)
     published = PublishedTable.of(connection, source.publication, start["table"], source.table, where)
     if published.version != start["publication"]:
-        what = f"the publication {source.publication} was changed, and may not have published everything"
+        what = f"the publication {source.publication} was changed, and perhaps did not publish everything"
         raise refusal(LookupError, what, where=where, hint=_SLOT_HINT)
     return check_slot(connection, start["slot"], lsn_of(start["lsn"]), where)
 
@@ -291,10 +291,10 @@ def explain_error(error: psycopg.Error, address: Address) -> Exception:
     what = f"cannot read {address.shown}"
     if state == _SLOT_IS_ACTIVE:
         what += ": another client reads the replication slot now"
-        return refusal(ConnectionError, what, where=address.where, hint="give each stream a slot of its own")
+        return refusal(ConnectionError, what, where=address.where, hint="use a separate slot for each stream")
     if is_lost(error):
         what += ": there is no connection to the database"
-        hint = "look whether the database runs, and at the url, the user and the password"
+        hint = "check whether the database runs, and at the url, the user and the password"
         return refusal(ConnectionError, what, where=address.where, hint=hint)
     said, hint = _SAID.get(
         state, (f"the database refuses it ({type(error).__name__} {state})", "see the log of the database")

@@ -84,8 +84,8 @@ class ChangeDecoder:
         self._is_partition_next = False
         if isinstance(message, Truncate):
             if self._table.oid in message.oids:
-                what = f"the table {self._source.table} was emptied with TRUNCATE, which does not say which rows go"
-                hint = "drop the slot, and begin with a new checkpoint; empty the table with DELETE in future"
+                what = f"the table {self._source.table} was emptied with TRUNCATE, which does not name the deleted rows"
+                hint = "drop the slot, and start with a new checkpoint; empty the table with DELETE in future"
                 raise refusal(ValueError, what, where=self._where, hint=hint)
             return []
         if message.oid != self._table.oid:
@@ -95,8 +95,8 @@ class ChangeDecoder:
         is_insert = message.old is None and message.is_whole
         if not message.is_whole or (self._partial and not is_insert):
             name = next(iter(self._partial.values()), self._source.table)
-            what = f"a change of the table {name} does not have the whole old row"
-            hint = f"ALTER TABLE {name} REPLICA IDENTITY FULL, drop the slot, and begin with a new checkpoint"
+            what = f"a change of the table {name} does not contain the complete old row"
+            hint = f"ALTER TABLE {name} REPLICA IDENTITY FULL, drop the slot, and start with a new checkpoint"
             raise refusal(ValueError, what, where=self._where, hint=hint)
         try:
             return self._rows_of(message.old, message.new, self._columns)
@@ -125,7 +125,7 @@ class ChangeDecoder:
         """Returns the place and the reader of each column; ValueError if the table had other columns at that time."""
         relation = self._relation
         if relation is None:
-            what = "a change has come before its table was described"
+            what = "a change arrived before the description of its table"
             raise RunnerError(what, where=self._where, hint="report this")
         places = {name: place for place, (name, _) in enumerate(relation.columns)}
         found = []
@@ -146,6 +146,6 @@ class ChangeDecoder:
         return load if adapt is None else lambda data: adapt(load(data))
 
     def _misfit(self, had: str, columns: str) -> ValueError:
-        what = f"when a change was made, the table {self._source.table} had {had}"
-        hint = f"pass columns=[...] {columns}, and start again; or drop the slot, and begin with a new checkpoint"
+        what = f"at the time of a change, the table {self._source.table} had {had}"
+        hint = f"pass columns=[...] {columns}, and start again; or drop the slot, and start with a new checkpoint"
         return refusal(ValueError, what, where=self._where, hint=hint)

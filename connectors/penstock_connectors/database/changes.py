@@ -31,7 +31,7 @@ def open_changes(source: PostgresChangesSource, spark: SparkSession, where: str)
     changed = _make_changed_rows(source, where)
     if not changed.has_slot:
         what = f"there is no replication slot {source.slot}"
-        raise refusal(ValueError, what, where=where, hint="run it as a stream, which makes the slot")
+        raise refusal(ValueError, what, where=where, hint="run it as a stream, which creates the slot")
     return open_ranges(RangesOfSource(changed), spark, where)
 
 

@@ -30,7 +30,7 @@ def check_table(address: Address, layout: Layout, create: bool) -> None:
                 ValueError,
                 f"there is no table {address.table} in {address.shown}",
                 where=address.where,
-                hint="create it, pass create=True, or look at the name",
+                hint="create it, pass create=True, or check the name",
             )
         else:
             _check_new(address, layout, engine.dialect.name)
@@ -52,7 +52,7 @@ def make_unreachable_error(error: object, address: Address) -> RunnerError:
     )
     said = mask_passwords(str(original), address)
     what = f"cannot connect to {address.shown}: {said}"
-    hint = "look whether the database runs, and at the url, the user and the password"
+    hint = "check whether the database runs, and at the url, the user and the password"
     return RunnerError(what, where=address.where, hint=hint)
 
 
@@ -84,7 +84,7 @@ def _check_columns(inspector: Inspector, address: Address, layout: Layout, diale
         has_default = column.get("default") is not None or column.get("identity") or column.get("computed")
         is_filled = column_name in layout.names or column_name in numbered or has_default
         if not is_filled and not column["nullable"]:
-            what = f"the column {column_name} of the table {address.table} takes no null, and rows lack it"
+            what = f"the column {column_name} of the table {address.table} must not be null, and rows lack it"
             hint = "add the field, or give the column a default"
             raise refusal(ValueError, what, where=address.where, hint=hint)
     if layout.mode == "upsert":

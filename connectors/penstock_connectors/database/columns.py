@@ -50,7 +50,7 @@ def check_types(schema: pa.Schema, where: str) -> None:
             raise refusal(ValueError, what, where=where, hint="declare its type, such as int | None")
         if is_nested(field.type) and not _fits_json(field.type):
             what = f"the field {field.name} of the type {field.type} cannot be written as JSON"
-            hint = "lists, records and dicts by text may hold strings, numbers, bools and times; convert it before"
+            hint = "lists, records and dicts with string keys can hold strings, numbers, bools and times; convert it"
             raise refusal(ValueError, what, where=where, hint=hint)
 
 

@@ -19,34 +19,40 @@ _SAID: dict[str, tuple[str, str]] = {
         'pass mode="upsert" with its columns as key, or drop the duplicates',
     ),
     "23502": (
-        "a row has None in {column}, which takes no null",
+        "a row has None in {column}, which must not be null",
         "filter such rows, or give the column a default",
     ),
     "23503": ("a row refers to a row that is not there: {constraint}", "write that table first"),
     "23514": ("a row breaks the {constraint}", "filter such rows, or change the constraint"),
     "23P01": ("a row breaks the exclusion {constraint}", "filter such rows, or change the constraint"),
-    "22001": ("a text is too long for {column}", "cut it, or make the column longer"),
+    "22001": ("a string is too long for {column}", "cut it, or make the column longer"),
     "22003": ("a number is out of range for {column}", "use a larger type, such as bigint or numeric"),
-    "22021": ("a text for {column} has a character that the database cannot store", "remove NUL characters"),
-    "22P05": ("a text for {column} has a character that the database cannot store", "use the encoding UTF8"),
+    "22021": (
+        "a string for {column} has a character that the database cannot store",
+        "remove NUL characters",
+    ),
+    "22P05": (
+        "a string for {column} has a character that the database cannot store",
+        "use the encoding UTF8",
+    ),
     "22P02": ("a value for {column} cannot be read as its type", "convert the values, or the column"),
     "22008": ("a time for {column} is out of range", "filter such times"),
-    "21000": ("a key has several rows at once", "make what tells the rows apart a part of the key"),
-    "42P01": ("there is no such table any more", "create it, or pass create=True, and start again"),
+    "21000": ("a key has several rows at once", "add what distinguishes the rows to the key"),
+    "42P01": ("the table no longer exists", "create it, or pass create=True, and start again"),
     "42703": ("the table has lost a column", "compare the table with the rows, and start again"),
     "42501": (
-        "the database user may not do that",
+        "the database user lacks the permission",
         "grant INSERT, UPDATE, DELETE on it, and CREATE on its schema",
     ),
-    "53100": ("the disk of the database is full", "make room on it, and start again"),
-    "53200": ("the database has no memory left", "give it more, or write less at once"),
+    "53100": ("the disk of the database is full", "free space on it, and start again"),
+    "53200": ("the database has no memory left", "give it more memory, or write less at once"),
     "53300": (
-        "the database takes no more connections",
+        "the database accepts no more connections",
         "run fewer tasks at a time, or allow more connections",
     ),
-    "28P01": ("the database does not accept the password", "look at the user and the password"),
-    "3D000": ("there is no such database", "create it, or look at the url"),
-    "25006": ("the database only reads now", "connect to the primary server"),
+    "28P01": ("the database does not accept the password", "check the user and the password"),
+    "3D000": ("the database does not exist", "create it, or check the url"),
+    "25006": ("the database is read-only now", "connect to the primary server"),
 }
 
 
@@ -83,7 +89,7 @@ class RowsLost(RunnerError):
 
 
 def make_rows_lost_error(address: Address) -> RowsLost:
-    what = f"{_cannot_write(address)}: the database has lost rows on their way, since it has crashed"
+    what = f"{_cannot_write(address)}: the database has lost rows because it crashed"
     return RowsLost(what, where=address.where, hint="start again: nothing of the transaction was written")
 
 

@@ -161,8 +161,8 @@ def json_of(values: pa.Array, where: str, name: str) -> list[str | None]:
             for value in values.to_pylist()
         ]
     except ValueError:
-        what = f"a value of the field {name} holds NaN or an infinite number, which JSON has not"
-        raise refusal(ValueError, what, where=where, hint="replace it by None before the write") from None
+        what = f"a value of the field {name} holds NaN or an infinite number, which JSON cannot represent"
+        raise refusal(ValueError, what, where=where, hint="replace it with None before the write") from None
 
 
 def _as_json(value: Any, kind: pa.DataType) -> object:

@@ -45,7 +45,7 @@ class IntervalLoader(Loader):
         if found is None:
             is_infinite = bytes(data) in (b"infinity", b"-infinity")
             raise UnrepresentableValue(
-                "an interval that is infinite" if is_infinite else "an interval of an unknown form"
+                "an interval that is infinite" if is_infinite else "an interval in an unknown format"
             )
         years, months, days, sign, hours, minutes, seconds, fraction = found.groups()
         if int(years or 0) * 12 + int(months or 0):

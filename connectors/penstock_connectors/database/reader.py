@@ -458,4 +458,4 @@ def _unreadable(error: object, source: DatabaseSource, address: Address) -> Runn
     if current_reporting().show_elements:
         said += f": {mask_passwords(str(original), address)}"
     what = f"cannot read {source.what} of {address.shown}: {said}"
-    return RunnerError(what, where=address.where, hint="look whether the database runs, and at its log")
+    return RunnerError(what, where=address.where, hint="check whether the database runs, and its log")

@@ -257,7 +257,7 @@ def _values(column: pa.Array, field: pa.Field, dialect: str, where: str) -> list
     kind = field.type
     if value_of(kind) is FLOAT and any(value is not None and math.isnan(value) for value in values):
         what = f"a value of the field {field.name} is NaN, which {dialect} cannot store"
-        raise refusal(ValueError, what, where=where, hint="replace it by None before the write")
+        raise refusal(ValueError, what, where=where, hint="replace it with None before the write")
     if value_of(kind) is INSTANT and dialect in _WITHOUT_ZONES:
         return [
             None if value is None else value.astimezone(datetime.UTC).replace(tzinfo=None) for value in values
@@ -289,7 +289,7 @@ def _net(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[Ro
         kept[text] = row
     come = [kept[text] for text in (+counts).elements()]
     if len({tuple(row[name] for name in layout.key) for row in come}) < len(come):
-        said, hint = "a key has several rows at once", "make what tells the rows apart a part of the key"
+        said, hint = "a key has several rows at once", "add what distinguishes the rows to the key"
         raise make_write_error(address, said, hint)
     return [kept[text] for text in -counts], come
 
@@ -354,7 +354,7 @@ def to_step_error(error: object, address: Address, dialect: str) -> Exception:
         "see the log of the database",
     )
     if isinstance(error, NoSuchTableError):
-        said = "there is no such table any more"
+        said = "the table no longer exists"
         hint = "create it, or pass create=True, and start again"
     elif isinstance(error, IntegrityError):
         said = "a row breaks a constraint"
@@ -363,9 +363,9 @@ def to_step_error(error: object, address: Address, dialect: str) -> Exception:
         said, hint = "a value does not fit its column", "compare the types of the rows and of the table"
     elif isinstance(error, DBAPIError) and error.connection_invalidated:
         said = "the connection to the database is lost, perhaps after the end of the transaction"
-        hint = "look at the table before you run it again"
+        hint = "check the table before you run it again"
     elif "full" in shown:
-        said, hint = "the disk of the database is full", "make room on it, and start again"
+        said, hint = "the disk of the database is full", "free space on it, and start again"
     elif "locked" in shown:
         said, hint = "another program has locked the database for more than a minute", "let it end first"
     return make_write_error(address, said, hint, shown)

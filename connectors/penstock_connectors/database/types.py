@@ -66,9 +66,9 @@ def explain_mismatch(kind: pa.DataType, column: object, dialect: str) -> str | N
     """Why a column of a database cannot hold all values of a type; None if it can, or if only the values tell."""
     is_postgres, value = dialect == "postgresql", value_of(kind)
     if value is DECIMAL and dialect == "sqlite":
-        return "SQLite keeps Decimals as floats: convert it to whole cents, or to a text"
+        return "SQLite keeps Decimals as floats: convert it to whole cents, or to a string"
     if value is DURATION and dialect == "sqlite":
-        return "SQLite keeps no lengths of time: convert it to a number of microseconds"
+        return "SQLite has no durations: convert it to a number of microseconds"
     if isinstance(column, sa.types.NullType):
         return None if dialect == "sqlite" else "penstock does not know its type"
     # In SQLAlchemy 2.0, a Float is also a Numeric.

@@ -40,7 +40,7 @@ def partitions_of(sink: DeltaSink, table: DeltaTable, columns: pa.Schema, where:
         if value_of(kind) not in IN_FOLDERS:
             what = f"the column {name} of type {kind} cannot keep files apart"
             raise refusal(
-                ValueError, what, where=where, hint="partition by text, integers, dates or booleans"
+                ValueError, what, where=where, hint="partition by strings, integers, dates or booleans"
             )
     if parts and len(parts) == len(columns):
         what = "partition_by has all columns, so that none is left for the files"

@@ -75,9 +75,12 @@ class DataFiles(Encoder):
         """The values of a partition column as the log writes them."""
         values = batch.column(name).to_pylist()
         if "" in values:
-            what = f"the partition column {name} contains an empty text, which Delta would read as null"
+            what = f"the partition column {name} contains an empty string, which Delta would read as null"
             raise refusal(
-                ValueError, what, where=self._where, hint="replace the empty text, or partition otherwise"
+                ValueError,
+                what,
+                where=self._where,
+                hint="replace the empty string, or partition by something else",
             )
         strings = {value: None if value is None else str(value) for value in set(values)}
         if value_of(batch.schema.field(name).type) is BOOLEAN:

@@ -115,7 +115,7 @@ def _file(
     values = content.get("partitionValues")
     if values is None and parts:
         raise _make_unsupported_error(
-            f"version {version} of the table does not tell the partition of a removed file"
+            f"version {version} of the table does not contain the partition of a removed file"
         )
     statistics = json.loads(content.get("stats") or "{}")
     return LogFile(path, _guarantee(values or {}, schema, parts), statistics.get("numRecords"), kind)

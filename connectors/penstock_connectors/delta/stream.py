@@ -111,7 +111,7 @@ class _Versions(RangeSource[Any]):
     # The parts that differ
 
     def _files(self, commit: Commit) -> tuple[LogFile, ...]:
-        """The files to read of a commit; an error if it may not be read."""
+        """The files to read of a commit; an error if it must not be read."""
         raise NotImplementedError
 
     def _parts_of(self, files: tuple[LogFile, ...]) -> list[tuple[LogFile, ...]]:
@@ -213,21 +213,21 @@ class _Versions(RangeSource[Any]):
         files = files_of(self._place, self._where)
         newest = find_newest_version(files)
         if newest is None or newest < version - 1:
-            is_there = "has no log any more" if newest is None else f"ends with version {newest}"
+            is_there = "no longer has a log" if newest is None else f"ends with version {newest}"
             what = (
                 f"the Delta table {self._place.shown} {is_there}, but it was read up to version {version - 1}"
             )
-            raise refusal(LookupError, what, hint="if it was made again, begin with a new checkpoint")
+            raise refusal(LookupError, what, hint="if it was created again, start with a new checkpoint")
         if newest > version or (newest == version and self._commit(version) is None):
             raise self._make_gone_error(version)
 
     def _make_gone_error(self, version: int) -> Exception:
         what = f"version {version} is no longer in the log of the Delta table {self._place.shown}"
-        hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to continue without it"
+        hint = "keep the log longer (delta.logRetentionDuration); start with a new checkpoint to continue without it"
         return refusal(LookupError, what, hint=hint)
 
     def _check_same(self, first: int, last: int) -> None:
-        """Refuses a table that was made again, because its versions do not follow the ones that were read.
+        """Refuses a table that was created again, because its versions do not follow the ones that were read.
 
         Versions of a new table have files of their own in the log. So as long as the file of the version before the
         ones that were just read is the same, these are versions of the same table. Only a file that is another one, or
@@ -244,9 +244,9 @@ class _Versions(RangeSource[Any]):
 
     def _make_other_table_error(self) -> Exception:
         what = (
-            f"the Delta table {self._place.shown} is another one than before: it was deleted and made again"
+            f"the Delta table {self._place.shown} is not the same as before: it was deleted and created again"
         )
-        return refusal(ValueError, what, hint="begin with a new checkpoint")
+        return refusal(ValueError, what, hint="start with a new checkpoint")
 
     def _check_layout(self, commit: Commit) -> None:
         """Refuses rows that look different from those that this run knows."""
@@ -378,7 +378,7 @@ class ChangedRows(_Versions):
     def _check_feed(self, settings: Mapping[str, str], version: int) -> None:
         if settings.get(_FEED, "false").lower() != "true":
             what = f"the Delta table {self._place.shown} does not record its changes in version {version}"
-            hint = f"set {_FEED} to true, and begin with a version from then on"
+            hint = f"set {_FEED} to true, and start with a later version"
             raise refusal(ValueError, what, where=self._where, hint=hint)
 
     def read(self, piece: SourceRange) -> Iterator[list[Any]]:

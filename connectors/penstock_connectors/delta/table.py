@@ -30,8 +30,8 @@ _WITH_RULES = {
     "identityColumns": "identity columns",
     "checkConstraints": "constraints",
     "rowTracking": "row tracking",
-    "icebergCompatV1": "the form of Iceberg",
-    "icebergCompatV2": "the form of Iceberg",
+    "icebergCompatV1": "the Iceberg format",
+    "icebergCompatV2": "the Iceberg format",
 }
 """Features of tables whose rules a writer has to keep, and this one does not know."""
 

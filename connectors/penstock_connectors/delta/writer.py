@@ -147,7 +147,7 @@ class _Commit:
         def commit(attempt: int) -> bool:
             table = open_table(sink.place, where) if batch.stream else find_table(sink.place, where)
             if batch.stream:
-                why = ": it was deleted and made again"
+                why = ": it was deleted and created again"
                 if is_written(_last(table, batch.stream), batch.number, _describe(sink), why, where):
                     # A commit that seemed to fail may have succeeded.
                     return attempt > 0
@@ -164,7 +164,7 @@ class _Commit:
             self._check_unchanged(table)
             properties = _properties(batch.stream, batch.number, where) if batch.stream else None
             try:
-                with translate_errors(sink.place, "does not take the commit", where):
+                with translate_errors(sink.place, "rejects the commit", where):
                     self._add(table, written, batch, properties)
             except package.exceptions.CommitFailedError as error:
                 raise RetryCommit(_not_committed(sink, error, where)) from None
@@ -280,7 +280,7 @@ def _properties(stream: str, number: int, where: str) -> CommitProperties:
 def _exists(sink: DeltaSink, where: str) -> FileExistsError:
     return refusal(
         FileExistsError,
-        f"there is a Delta table at {sink.place.shown} already",
+        f"a Delta table already exists at {sink.place.shown}",
         where=where,
         hint="write elsewhere, or pass mode='append' or mode='overwrite'",
     )

@@ -161,7 +161,7 @@ def target_of(sink: IcebergSink, catalog: Catalog, table: Table, where: str) -> 
         has_namespace = call_catalog(partial(catalog.namespace_exists, namespace))
     if not has_namespace:
         what = f"the catalog has no namespace for the table {place.shown}"
-        hint = "check the name, or make it with load_catalog(...).create_namespace(...)"
+        hint = "check the name, or create it with load_catalog(...).create_namespace(...)"
         raise refusal(LookupError, what, where=where, hint=hint)
     columns = choose_columns(sink, None, _sources(sink), for_new_table, where)
     _check_computable(staged[0].table_metadata, place, where)
@@ -239,7 +239,7 @@ def check_writable(table: Table, place: CatalogTable, where: str) -> None:
         )
     if table.properties.get("write.format.default", "parquet").lower() != "parquet":
         raise UnsupportedByRunner(
-            f"the Iceberg table {place.shown} wants files of {table.properties['write.format.default']}",
+            f"the Iceberg table {place.shown} needs files of {table.properties['write.format.default']}",
             where=where,
             hint="set write.format.default to parquet",
         )

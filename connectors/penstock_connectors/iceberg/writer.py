@@ -63,7 +63,7 @@ _LOST_ANSWERS = 3
 """So many times a commit is tried if the catalog fails to answer."""
 
 _COMMIT = "penstock.commit"
-"""The property of a snapshot that tells whether a commit without an answer is in the table."""
+"""The property of a snapshot that shows whether a commit without an answer is in the table."""
 
 
 def plan_iceberg(sink: IcebergSink, is_stream: bool, where: str) -> SinkPlan:
@@ -166,7 +166,7 @@ class _Commit:
             if batch.stream:
                 if table is None:
                     table = open_table(catalog, sink.place, where)
-                why = f" any more: it was made again, or its property {property_of(batch.stream)} was removed"
+                why = f" any more: it was created again, or its property {property_of(batch.stream)} was removed"
                 if is_written(_last(table, batch.stream), batch.number, _describe(sink), why, where):
                     # A commit that seemed to fail may have succeeded.
                     return attempt > 0

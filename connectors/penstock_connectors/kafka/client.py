@@ -165,8 +165,8 @@ def explain_error(error: KafkaError, what: str, brokers: str, cause: KafkaError 
         hint = "check the options security.protocol, sasl.* and ssl.*, and what this user may do"
         return refusal(PermissionError, f"{what}: {brokers} refuses access ({why})", hint=hint)
     if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
-        hint = "check the names, and make the topic first"
-        return refusal(LookupError, f"{what}: there is no such topic or partition at {brokers}", hint=hint)
+        hint = "check the names, and create the topic first"
+        return refusal(LookupError, f"{what}: that topic or partition does not exist at {brokers}", hint=hint)
     if name == "MSG_SIZE_TOO_LARGE":
         hint = "raise message.max.bytes in producer_config and in the topic, or write less in one record"
         return refusal(ValueError, f"{what}: a record is too large", hint=hint)

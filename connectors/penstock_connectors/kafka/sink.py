@@ -152,8 +152,8 @@ class Records(Encoder):
                 hint = "make rows with the fields key and value, which may be None, with a Map"
                 raise refusal(TypeError, what, where=self.where, hint=hint)
         topic, partition, timestamp = found("topic"), found("partition"), found("timestamp")
-        self._check(topic is None or isinstance(topic, str), "topic", "is not a text")
-        self._check(partition is None or _is_number(partition, 0), "partition", "is not a number from 0 on")
+        self._check(topic is None or isinstance(topic, str), "topic", "is not a string")
+        self._check(partition is None or _is_number(partition, 0), "partition", "is not a number, 0 or more")
         # Kafka's client takes the time 0 for none.
         is_right = timestamp is None or _is_number(timestamp, 1)
         self._check(is_right, "timestamp", "is not a whole number of milliseconds after 1970")
@@ -174,7 +174,7 @@ class Records(Encoder):
             len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], bytes | str | None)
             for pair in pairs
         )
-        self._check(is_right, "headers", "are not pairs of a text and bytes")
+        self._check(is_right, "headers", "are not pairs of a string and bytes")
         return pairs
 
     def _check(self, is_right: bool, part: str, why_not: str) -> None:

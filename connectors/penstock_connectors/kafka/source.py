@@ -78,7 +78,7 @@ class Topics(NumberedSource[Any]):
     """Partitions have names such as ``clicks/3``.
 
     Beside the offset of each partition, a position has the identifier of each topic, if the brokers tell it. A topic
-    that is deleted and made again has another one.
+    that is deleted and created again has another one.
     """
 
     # Its client reconnects on its own; when `read` raises a TimeoutError, the patience has ended.
@@ -108,7 +108,7 @@ class Topics(NumberedSource[Any]):
     def first_position(self) -> dict[str, Any]:
         first = super().first_position()
         if not first:
-            _LOGGER.warning("%s: there is no such topic yet", self.describe())
+            _LOGGER.warning("%s: the topic does not exist yet", self.describe())
         return {**self._identifiers, **first, **self._beginning(first)}
 
     def _beginning(self, first: dict[str, int]) -> dict[str, int]:
@@ -148,7 +148,7 @@ class Topics(NumberedSource[Any]):
                 f"the topic {gone[0]!r} at {self._brokers} is gone, and some of its records were to be read"
             )
             raise refusal(
-                LookupError, what, hint="begin with a new checkpoint to continue without the lost ones"
+                LookupError, what, hint="start with a new checkpoint to continue without the lost ones"
             )
         return ranges
 
@@ -282,8 +282,8 @@ class Topics(NumberedSource[Any]):
         for topic, identifier in identifiers.items():
             if position.get(topic, identifier) != identifier:
                 what = f"the topic {topic!r} at {self._brokers} is not the topic that the stream has read: "
-                what += "it was deleted and made again, or these are other brokers"
-                raise refusal(ValueError, what, hint="begin with a new checkpoint")
+                what += "it was deleted and created again, or these are other brokers"
+                raise refusal(ValueError, what, hint="start with a new checkpoint")
 
     def _check_partitions(self, start: Mapping[str, int], partitions: list[str]) -> None:
         """Notices what the stream has read and what is gone, unless the user has left it out."""
@@ -294,7 +294,7 @@ class Topics(NumberedSource[Any]):
             if topic in topics:
                 what = f"the topic {topic!r} has no partition {name.removeprefix(topic)[1:]} any more, "
                 what += f"which the stream has read up to record {start[name]}"
-                hint = "if it was deleted and made again, begin with a new checkpoint"
+                hint = "if it was deleted and created again, start with a new checkpoint"
                 raise refusal(ValueError, what, hint=hint)
             if source.pattern and re.fullmatch(source.pattern, topic) and topic not in self._missing:
                 what = "the topic %r is gone; records of it that were not read are lost"
@@ -371,7 +371,7 @@ class Topics(NumberedSource[Any]):
         return self._asked(partial(question, self._admin), what, REQUEST_SECONDS, self._admin)
 
     def _asked(self, question: Callable[[], Any], what: str, seconds: float, asker: object) -> Any:
-        """The brokers' answer; if a client stands still, the next question goes to new ones."""
+        """The brokers' answer; if a client hangs, the next question goes to new ones."""
         try:
             return ask_brokers(question, what, self._brokers, seconds, asker)
         except ClientStalled:
@@ -413,8 +413,8 @@ class Topics(NumberedSource[Any]):
                 # The client connects again, for as long as our patience lasts.
                 return int(piece.start)
             case "_AUTO_OFFSET_RESET" | "OFFSET_OUT_OF_RANGE":
-                what = f"records of {piece.partition} from offset {piece.start} on are no longer there"
-                hint = "keep records longer; begin with a new checkpoint to continue without the lost ones"
+                what = f"records of {piece.partition} from offset {piece.start} or later have been deleted"
+                hint = "keep records longer; start with a new checkpoint to continue without the lost ones"
                 raise refusal(LookupError, what, hint=hint)
         raise explain_error(error, f"{piece.partition} cannot be read", self._brokers)
 

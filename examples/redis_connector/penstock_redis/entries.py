@@ -64,7 +64,7 @@ class RedisEntries(PartitionedSource):
             if not found:
                 raise LookupError(
                     f"the entry {first} of the stream {piece.partition} has been removed, and perhaps others that "
-                    "are not read yet: keep entries longer, and begin with a new checkpoint"
+                    "are not read yet: keep entries longer, and start with a new checkpoint"
                 )
             if not page:
                 return

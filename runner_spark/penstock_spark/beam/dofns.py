@@ -1,4 +1,4 @@
-"""Beam's DoFns as penstock's: the functions of a Map or Filter themselves, and everything else hosted.
+"""Beam's DoFns as penstock's: the functions of Map and Filter run directly, everything else in Beam's code.
 
 A hosted DoFn is called like any other. What its methods ask for arrives as Beam's objects, and what they give
 with a time, a window or a tag becomes penstock's.

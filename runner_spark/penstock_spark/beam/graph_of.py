@@ -260,7 +260,7 @@ def _pardo(builder: _Builder, node: AppliedPTransform) -> None:
     transform = node.transform
     if getattr(transform.fn, "is_materialize_values_do_fn", False):
         # Beam's own mark of a DoFn that appends to a list of the program, whose process it never leaves.
-        what = "the runner cannot give the results of a transform of plain values, as in [1, 2] | transform"
+        what = "the runner cannot return the results of a transform of plain values, as in [1, 2] | transform"
         hint = "apply the transform in a pipeline: pipeline | beam.Create(values) | transform"
         raise UnsupportedByRunner(what, where=where_of(node), hint=hint)
     slots = iter(range(len(node.side_inputs)))

@@ -17,7 +17,7 @@ def make_whole_seconds_quickly() -> None:
 
     `TimestampedValue(value, 5)` calls it, often for each element, and Beam's constructor takes three times as long as
     what most functions do with a line. The times are equal to Beam's in every attribute. If Beam keeps its times in
-    another way than the one known here, nothing changes.
+    a different way than the one known here, nothing changes.
     """
     checked, new = Timestamp.of, Timestamp.__new__
 

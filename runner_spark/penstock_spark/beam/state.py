@@ -61,7 +61,7 @@ class TimerAdapter(beam_state.BaseTimer):  # type: ignore[misc]
 
 
 class SetStateAdapter(beam_state.SetRuntimeState):  # type: ignore[misc]
-    """Distinct values, as a method of a Beam DoFn sees them: equal ones are one, even if a coder tells them apart."""
+    """Distinct values, as a method of a Beam DoFn sees them: equal ones are one, even if a coder distinguishes them."""
 
     def __init__(self, cell: SetRuntimeState) -> None:
         self._cell = cell

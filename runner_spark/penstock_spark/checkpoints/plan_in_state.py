@@ -45,6 +45,6 @@ def _needs_rewriting(before: Signature, after: Signature) -> Iterator[str]:
         what = f"its state is in {before['shards']} shards, and the pipeline has {after['shards']}"
         yield f"{what}: set spark.sql.shuffle.partitions to {before['shards']} before you make the DataFrame"
     elif levels_of_operators(before) != levels_of_operators(after):
-        yield "the groupings are in other operators of Spark, such as when their longest chain has another length"
+        yield "the groupings are in different operators of Spark, such as when their longest chain has another length"
     if slots_of(before) != slots_of(after):
-        yield "the pipeline has other sources, or they are in another order, and Spark knows them by their numbers"
+        yield "the pipeline has different sources or another order of them, and Spark knows them by their numbers"

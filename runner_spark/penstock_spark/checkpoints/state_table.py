@@ -79,7 +79,7 @@ class StateRow(NamedTuple):
             new since the last pane.
         new_elements: The number of elements since the last pane.
         panes: The number of panes so far.
-        hold: The event time that the output's watermark may not pass; None if the window does not hold it back.
+        hold: The event time that the output's watermark must not pass; None if the window does not hold it back.
         next_alarm: The event time at which the window is examined next.
         next_clock_alarm: The same in processing time; None if its trigger does not wait for the clock.
     """
@@ -243,7 +243,7 @@ def _rows_of_columns(
 
 def _unknown_class(label: str, error: Exception) -> ValueError:
     what = f"the state of '{label}' holds objects of a class that this program cannot import: {error}"
-    hint = "run this program where it can import the pipeline's modules"
+    hint = "run this program where the pipeline's modules can be imported"
     return refusal(ValueError, what, hint=hint)
 
 
@@ -333,7 +333,7 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
     """
     plan = checkpoint.plan
     for label in plan.get("native", {}):
-        what = f"the state of '{label}' belongs to Spark's own aggregate, in Spark's own form"
+        what = f"the state of '{label}' belongs to Spark's own aggregate, in Spark's own format"
         hint = f'read it with spark.read.format("statestore").load("{checkpoint.spark_location}")'
         raise refusal(ValueError, what, hint=hint)
     if not plan["levels"] or checkpoint.last_commit() < 0:

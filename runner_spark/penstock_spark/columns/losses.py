@@ -110,7 +110,7 @@ def find_wrong_zone(times: Iterable[Any], is_instant: bool, name: str) -> Loss |
     if all(time.tzinfo is None for time in times):
         return None
     what = f"a time of the field {name} has a zone, which the column does not keep"
-    hint = "write to a column of instants, or take the zone off before"
+    hint = "write to a column of instants, or remove the zone first"
     return Loss(TypeError, what, hint)
 
 

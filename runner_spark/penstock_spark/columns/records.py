@@ -194,7 +194,7 @@ def _datetime_of(time: Timestamp, name: str) -> datetime.datetime:
         return time.to_utc_datetime(has_tz=True)
     except OverflowError:
         what = f"{whose} is outside of the years 1 to 9999"
-        hint = "filter such elements out, or make the time a number, with time.micros"
+        hint = "filter out such elements, or convert the time to a number, with time.micros"
     except ValueError:
         what = f"{whose} is finer than a microsecond"
         hint = (

@@ -36,7 +36,7 @@ class Spelling:
     read_as: pa.DataType | None = None
     # The type of columns that are written where `leaves` is lacking; it holds more than values of this type.
     otherwise: pa.DataType | None = None
-    # Spark's types with such values, from the narrowest on; empty if Arrow reads no such type.
+    # Spark's types with such values, the narrowest first; empty if Arrow reads no such type.
     spark: tuple[T.DataType, ...] = ()
     # Other types of Spark that arrive.
     also_in_spark: tuple[type[T.DataType], ...] = ()
@@ -164,7 +164,7 @@ def value_in_spark(kind: T.DataType) -> ValueType | None:
 
 
 def in_spark(value: ValueType) -> tuple[T.DataType, ...]:
-    """Spark's types for the values of a type, from the narrowest on.
+    """Spark's types for the values of a type, the narrowest first.
 
     >>> in_spark(values.FLOAT)
     (FloatType(), DoubleType())
@@ -226,7 +226,7 @@ def limits_of(kind: pa.DataType) -> str:
     """Says what a value of a type may be, as a clause for hints; empty for types of several values.
 
     >>> limits_of(pa.int32()), limits_of(pa.decimal128(5, 2)), limits_of(pa.list_(pa.int32()))
-    ('an int has 32 bits', 'a Decimal has at most 5 digits, 2 of them behind the point', '')
+    ('an int has 32 bits', 'a Decimal has at most 5 digits, 2 of them after the point', '')
     """
     if pa.types.is_floating(kind):
         digits = values.FLOAT_DIGIT_BITS[kind.bit_width]
@@ -234,7 +234,7 @@ def limits_of(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind):
         return f"an int has {kind.bit_width} bits" + (" and no sign" if str(kind).startswith("u") else "")
     if pa.types.is_decimal(kind):
-        return f"a Decimal has at most {kind.precision} digits, {kind.scale} of them behind the point"
+        return f"a Decimal has at most {kind.precision} digits, {kind.scale} of them after the point"
     value = value_of(kind)
     return "" if value is None else value.limits
 

@@ -72,7 +72,7 @@ def has_nanoseconds(kind: pa.DataType) -> bool:
 
 
 def _beyond(field: pa.Field) -> ValueError:
-    what = f"a value of the column {field.name} is beyond what Python has of the type {field.type}"
+    what = f"a value of the column {field.name} is outside the range of Python for the type {field.type}"
     hint = "leave the column out, or correct what writes it: years are from 1 to 9999"
     return refusal(ValueError, what, where="in the data that is read", hint=hint)
 

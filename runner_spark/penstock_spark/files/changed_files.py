@@ -16,7 +16,7 @@ _FILES_MAX = 100
 program still writes.
 """
 
-_HINT = "write a file elsewhere and rename it when it is complete; give more data a file of its own"
+_HINT = "write a file elsewhere and rename it when it is complete; write more data to a new file"
 _EMPTY_HINT = "if it should have records, write it again under another name"
 
 _State = tuple[int, int]  # The size, and the time of the last change.
@@ -69,5 +69,5 @@ def _state_of(path: str) -> _State | None:
 
 
 def _warn(path: str, where: str) -> None:
-    what = f"{path} has changed since the stream has read it, and is not read again"
+    what = f"{path} changed after the stream read it, and is not read again"
     _LOGGER.warning(three_parts(what, where=where, hint=_HINT))

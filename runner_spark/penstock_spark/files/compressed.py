@@ -18,13 +18,15 @@ from penstock.io.files.compression import CompressionTypes, compress, inflate, o
 _ARROW_CODECS = {CompressionTypes.ZSTD: "zstd"}
 _ENDINGS_OF_HADOOP = (".lz4", ".snappy")
 _LEFT_PACKED = (".xz", ".lzma", ".zip")
-_PACK_HINT = "unpack it, or pack it with gzip, bzip2 or zstd; ReadFromText reads files of the pattern *.xz"
+_PACK_HINT = (
+    "decompress it, or compress it with gzip, bzip2 or zstd; ReadFromText reads files of the pattern *.xz"
+)
 _BEGINNING_OF_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 """Hadoop looks for the first mark of a block, and treats a file without one as empty."""
 
 
 def has_ending_of_hadoop(path: str) -> bool:
-    """True if Spark's text readers would decompress a file in a form that only Hadoop writes.
+    """True if Spark's text readers would decompress a file in a format that only Hadoop writes.
 
     They treat other files with these endings as empty, or as files of many gigabytes, which ends Java.
 
@@ -40,11 +42,11 @@ def find_compression_error(
     """Returns the error for a file that Spark's text readers cannot decompress correctly; None for others."""
     name = path.lower()
     if has_ending_of_hadoop(name):
-        what = f"Spark would unpack {path} as LZ4 or Snappy in a form that only Hadoop writes"
-        hint = "unpack the file and give it another ending; read what Spark itself has written with ReadFromSpark"
+        what = f"Spark would decompress {path} as LZ4 or Snappy in a format that only Hadoop writes"
+        hint = "decompress the file and give it another extension; read what Spark itself wrote with ReadFromSpark"
         return refusal(ValueError, what, where=where, hint=hint)
     if name.endswith(_LEFT_PACKED):
-        what = f"Spark's readers do not unpack {path}"
+        what = f"Spark's readers do not decompress {path}"
         return refusal(ValueError, what, where=where, hint=_PACK_HINT)
     if CompressionTypes.detect_compression_type(path) == CompressionTypes.BZIP2:
         try:
@@ -53,7 +55,7 @@ def find_compression_error(
         except OSError:
             return None  # The reader of the file raises this error.
         if begun and not _BEGINNING_OF_BZIP2.fullmatch(begun):
-            hint = "write the file again, or give it another ending if it is not compressed"
+            hint = "write the file again, or give it another extension if it is not compressed"
             return refusal(ValueError, f"{path} is not a whole bzip2 file", where=where, hint=hint)
     return None
 

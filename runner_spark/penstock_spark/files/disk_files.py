@@ -1,4 +1,4 @@
-"""Files on a disk that Spark and this program share, for a session without Hadoop's file systems in this program."""
+"""The file store of the disks of this machine; the driver, commands and tasks use it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from penstock.utils import clock
 from penstock_spark.files.store import FileStore, is_hidden
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+_File = TypeVar("_File")
 
 _WILDCARD = re.compile(r"(?<!\\)[*?\[]")
 
 
 class DiskFiles(FileStore):
-    """A disk, by paths with or without the scheme ``file``; it does what `HadoopFiles` does."""
+    """The disks of this machine, by absolute paths with or without the scheme ``file``."""
 
     is_local = True
+
+    def wrap_opener(self, open_file: Callable[[str], _File]) -> Callable[[str], _File]:
+        """Returns the function with which tasks open a file for writing, from one that opens a file on a disk."""
+        return open_file
 
     def exists(self, path: str) -> bool:
         return os.path.exists(without_scheme(path))
@@ -92,10 +98,15 @@ class DiskFiles(FileStore):
         }
 
     def idle_seconds(self, folder: str) -> float:
+        plain = without_scheme(folder)
         try:
-            return clock.seconds() - os.stat(without_scheme(folder)).st_mtime
+            changes = [each.stat().st_mtime for each in os.scandir(plain)]
+            return clock.seconds() - max([os.stat(plain).st_mtime, *changes])
         except OSError:
             return 0.0  # Another process deletes it.
+
+    def size(self, path: str) -> int:
+        return os.path.getsize(without_scheme(path))
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -123,6 +134,13 @@ class DiskFiles(FileStore):
 
     def make(self, folder: str) -> None:
         os.makedirs(without_scheme(folder), exist_ok=True)
+
+    def make_inside(self, folder: str, inside: str) -> None:
+        """Makes folders below one that exists: a task that outlives its run does not make the run's folder again."""
+        for name in inside.split("/"):
+            folder = os.path.join(folder, name)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
 
     def rename(self, source: str, target: str) -> None:
         """Renames a file or a folder to a name that does not exist yet."""

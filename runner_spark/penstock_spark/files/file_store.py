@@ -86,86 +86,11 @@ def file_store(path: str, spark: SparkSession | None = None) -> FileStore:
     """Returns the store of a path; without a session, as in a task, no store that only Java reaches."""
     match reach_of(path, spark):
         case Reach.DISK:
-            return LocalFiles()
+            return DiskFiles()
         case Reach.STORE:
             return StoreFiles()
     assert spark is not None, path
     return files_of_spark(spark, path)
-
-
-class LocalFiles(FileStore):
-    """The disks of this machine; paths are absolute."""
-
-    def wrap_opener(self, open_file: Callable[[str], _File]) -> Callable[[str], _File]:
-        """Returns the function with which tasks open a file for writing, from one that opens a file on a disk."""
-        return open_file
-
-    def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
-        return cast(BinaryIO, open(path, "rb"))
-
-    def names(self, folder: str, *beginnings: str) -> list[str]:
-        try:
-            return sorted(filter(lambda name: name.startswith(beginnings or ""), os.listdir(folder or ".")))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-
-    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
-        *levels, last = beginnings
-        folders = [""]
-        for beginning in levels:
-            folders = [
-                os.path.join(outer, name)
-                for outer in folders
-                for name in self.names(os.path.join(folder, outer), beginning)
-            ]
-        # A path that is not a folder has no names.
-        found = {below: self.names(os.path.join(folder, below), last) for below in folders}
-        return {below: names for below, names in found.items() if names}
-
-    def make(self, folder: str) -> None:
-        os.makedirs(folder, exist_ok=True)
-
-    def make_inside(self, folder: str, inside: str) -> None:
-        """Makes folders below one that exists: a task that outlives its run does not make the run's folder again."""
-        for name in inside.split("/"):
-            folder = os.path.join(folder, name)
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(folder)
-
-    def is_folder(self, path: str) -> bool:
-        return os.path.isdir(path)
-
-    def idle_seconds(self, folder: str) -> float:
-        try:
-            changes = [each.stat().st_mtime for each in os.scandir(folder)]
-            return clock.seconds() - max([os.stat(folder).st_mtime, *changes])
-        except OSError:
-            return 0.0  # Another process deletes it.
-
-    def size(self, path: str) -> int:
-        return os.path.getsize(path)
-
-    def read(self, path: str) -> bytes | None:
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except OSError:
-            return None
-
-    def write(self, path: str, content: bytes) -> None:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(content)
-
-    def replace(self, source: str, target: str) -> None:
-        os.replace(source, target)
-
-    def remove(self, path: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
-
-    def delete(self, path: str) -> None:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 class HadoopFiles(FileStore):
@@ -182,13 +107,9 @@ class HadoopFiles(FileStore):
         self._system = self._checked.getRawFileSystem() if self.is_local else self._checked
 
     def exists(self, path: str) -> bool:
-        local = self._local(path)
-        return bool(self._system.exists(self._path(path))) if local is None else os.path.exists(local)
+        return bool(self._system.exists(self._path(path)))
 
     def is_folder(self, path: str) -> bool:
-        local = self._local(path)
-        if local is not None:
-            return os.path.isdir(local)
         return self.exists(path) and bool(self._system.getFileStatus(self._path(path)).isDirectory())
 
     def names(self, folder: str, *beginnings: str) -> list[str]:
@@ -204,17 +125,8 @@ class HadoopFiles(FileStore):
     def names_in(self, folder: str) -> list[str] | None:
         """Returns the sorted names in a folder, an empty list if it does not exist; None if it is a file.
 
-        A run asks before each commit, and each call to Java takes about a millisecond, so this makes few calls, and
-        none for a local disk.
+        A run asks before each commit, and each call to Java takes about a millisecond, so this makes few calls.
         """
-        local = self._local(folder)
-        if local is not None:
-            try:
-                return sorted(os.listdir(local))
-            except FileNotFoundError:
-                return []
-            except NotADirectoryError:
-                return None if os.path.exists(local) else []
         path = self._path(folder)
         if not self._system.exists(path):
             return []
@@ -264,13 +176,6 @@ class HadoopFiles(FileStore):
         return clock.seconds() - float(status.getModificationTime()) / 1000
 
     def read(self, path: str) -> bytes | None:
-        local = self._local(path)
-        if local is not None:
-            try:
-                with open(local, "rb") as file:
-                    return file.read()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
         if not self.exists(path):
             return None
         stream = self._system.open(self._path(path))
@@ -340,10 +245,6 @@ class HadoopFiles(FileStore):
     def delete(self, path: str) -> None:
         self._checked.delete(self._path(path), True)
 
-    def _local(self, path: str) -> str | None:
-        """Returns the path of a file on this machine's disks for Python; None if only Hadoop knows where it is."""
-        return plain_path(path) if self.is_local else None
-
     def _glob(self, pattern: str) -> Sequence[JavaObject]:
         return self._system.globStatus(self._path(pattern)) or ()
 
@@ -360,7 +261,9 @@ def files_of_spark(spark: SparkSession, location: str) -> SparkFiles:
             disk.
     """
     if backend_of(spark).hadoop() is not None:
-        return HadoopFiles(spark, location)
+        files = HadoopFiles(spark, location)
+        # Hadoop starts a process for each file that it makes on a disk, and a call to Java takes a millisecond.
+        return DiskFiles() if files.is_local and plain_path(location) is not None else files
     if not is_on_disk(without_scheme(location)):
         raise UnsupportedByRunner(
             f"in a session of Spark Connect, this program and Spark do not both reach {location}",

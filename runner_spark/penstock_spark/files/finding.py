@@ -159,7 +159,7 @@ def make_unreadable_error(error: OSError, name: str, where: str) -> OSError:
 
 def make_changed_error(path: str, where: str) -> OSError:
     """Returns the error for a file whose size has changed since the pipeline found it."""
-    what = f"{path} cannot be read: it has changed since the pipeline has found it"
+    what = f"{path} cannot be read: it changed after the pipeline found it"
     return refusal(OSError, what, where=where, hint="do not change files while the pipeline reads them")
 
 

@@ -38,7 +38,7 @@ class Place:
             return
         if backend_of(spark).hadoop() is not None and reach_of(text, spark) is Reach.STORE:
             scheme = text.partition("://")[0]
-            what = f"Spark does not reach the folder {text}: it has no file system for {scheme}"
+            what = f"Spark cannot access the folder {text}: it has no file system for {scheme}"
             hint = f"use a path on a disk, or add Hadoop's package for {scheme}: --spark_conf=spark.jars.packages=..."
             raise refusal(ValueError, what, hint=hint)
         try:
@@ -46,7 +46,7 @@ class Place:
         except UnsupportedByRunner:
             raise
         except Exception as error:
-            what = f"Spark does not reach the folder {text}: {java_text(error)}"
+            what = f"Spark cannot access the folder {text}: {java_text(error)}"
             hint = "write a local path, or a URI whose file system Spark is set up for"
             raise refusal(ValueError, what, hint=hint) from error
 

@@ -17,7 +17,7 @@ from penstock_spark.files.file_store import file_store, is_on_disk
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.sizes import bytes_of
 
-SHORTENED_FILE = "it has become shorter since the pipeline has found it"
+SHORTENED_FILE = "it was truncated after the pipeline found it"
 
 SHARE_BYTES = 64 << 20
 """The number of bytes that are worth a task."""

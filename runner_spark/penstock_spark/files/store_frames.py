@@ -120,7 +120,7 @@ def read_whole(path: str, size: int, where: str) -> bytes:
         with StoreFiles().open(path) as file:
             content = file.read()
         if len(content) != size:
-            raise OSError(errno.EIO, "its size has changed since the pipeline has found it")
+            raise OSError(errno.EIO, "its size changed after the pipeline found it")
     except OSError as error:
         fail_step(make_store_error(error, path, where), where)
     return content

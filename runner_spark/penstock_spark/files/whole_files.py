@@ -173,7 +173,7 @@ class _OnDisk(NamedTuple):
 def _missing_parts(files: _OnDisk, relation: _Relation) -> Iterator[tuple[OSError, str]]:
     for path in files.asked:
         if path not in files.listed and not relation.ignores_missing:
-            yield OSError(errno.ENOENT, "it was deleted after the stream had found it"), _local(path)
+            yield OSError(errno.ENOENT, "it was deleted after the stream found it"), _local(path)
         elif path in files.listed and 0 <= files.sizes[path] < files.listed[path]:
             yield OSError(errno.EIO, SHORTENED_FILE), _local(path)
 

@@ -85,7 +85,7 @@ class SessionStep(Node):
 class DirectCounting:
     """Counts what a step hands to the writers that do its work, so that nothing goes along its edge.
 
-    It stands before them, and has the methods by which such a step calls a writer.
+    It precedes them, and has the methods by which such a step calls a writer.
     """
 
     def __init__(self, counts: dict[int, int], edge: int) -> None:

@@ -21,7 +21,7 @@ BUFFER_BYTES = 4 << 20
 _MOST_PANES = 1_000
 _MOST_WINDOWS = 10_000
 
-# Until all input is read, the watermark is at its minimum. The clock stands still.
+# Until all input is read, the watermark is at its minimum. The clock does not advance.
 _BEFORE_THE_END = Times()
 _AT_THE_END = Times(watermark_micros=MAX_MICROS)
 

@@ -64,11 +64,11 @@ def check_frames_in_run(sources: Iterable[tuple[DataFrameSource, str]]) -> None:
         if len(parts.sources) != 1:
             found.append(f"reads {len(parts.sources)} streams")
         if parts.stateful:
-            found.append(f"keeps state of its own ({', '.join(parts.stateful)})")
+            found.append(f"keeps its own state ({', '.join(parts.stateful)})")
         if found:
             what = f"the DataFrame {' and '.join(found)}, and the checkpoint of a run has one stream for each DataFrame"
             hint = (
-                "read each stream with a from_dataframe of its own, and let the pipeline do what has state; or start "
+                "read each stream with its own from_dataframe, and let the pipeline do what has state; or start "
                 "the query yourself, from to_streaming_dataframe(...)"
             )
             raise UnsupportedByRunner(what, where=where, hint=hint)
@@ -109,7 +109,7 @@ def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:
     make_encoder: Callable[[], Encoder] = encode_rows
     if sink.sequence is not None:
         if sink.sequence in columns.names:
-            what = f"the elements have a column {sink.sequence!r} of their own"
+            what = f"the elements already have a column {sink.sequence!r}"
             raise refusal(ValueError, what, where=where, hint="give the sequence another name")
         schema = StructType([*schema.fields, StructField(sink.sequence, LongType(), False)])
         make_encoder = partial(NumberedRows, encode_rows, sink.sequence)

@@ -152,9 +152,9 @@ class _Survey:
 
 def _what_is_wrong(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"a text is not JSON ({error.msg} at column {error.colno})"
+        return f"a record is not JSON ({error.msg} at column {error.colno})"
     if isinstance(error, UnicodeDecodeError):
-        return f"a text is not {error.encoding} (byte {error.start})"
+        return f"a record is not {error.encoding} (byte {error.start})"
     if isinstance(error, UnicodeEncodeError):
         return "the name of a field has a lone surrogate, which is half of a character,"
     return str(error)

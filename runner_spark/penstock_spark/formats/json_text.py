@@ -121,9 +121,7 @@ class JsonText:
             return value
         forms = {_key(key, name): self._form(inner, name) for key, inner in value.items()}
         if len(forms) < len(value):
-            what = (
-                f"a dict in the field {name} has a number and a text as keys that JSON writes in the same way"
-            )
+            what = f"a dict in the field {name} has a number and a string as keys, which are equal in JSON"
             raise Unwritable(Loss(ValueError, what, "write one of them in another way"))
         return forms
 
@@ -146,7 +144,7 @@ class JsonText:
         if value == value.to_integral_value() and value.adjusted() < _WHOLE_DIGITS_MAX:
             return int(value)
         what = f"a Decimal of the field {name} has more digits than a number of JSON keeps"
-        raise Unwritable(Loss(ValueError, what, "write it as text, with str, or as a float"))
+        raise Unwritable(Loss(ValueError, what, "convert it to a string with str, or to a float"))
 
     def _of_datetime(self, value: datetime.datetime, name: str) -> int | str | None:
         if value != value:
@@ -180,7 +178,7 @@ class JsonText:
         except OverflowError:
             what = f"a time of the field {name} is outside of the years 1 to 9999 in UTC"
             raise Unwritable(
-                Loss(ValueError, what, "pass date_format='epoch', or write it as text")
+                Loss(ValueError, what, "pass date_format='epoch', or write it as a string")
             ) from None
         digits = _DIGITS_OF_UNIT[self.unit]
         fraction = f".{count % 10**digits:0{digits}d}" if digits else ""
@@ -197,7 +195,7 @@ class JsonText:
             return iso_of_length(nanos)
         count, rest = divmod(nanos, _NANOS_OF_UNIT[self.unit])
         if rest:
-            raise Unwritable(self._cut(nanos, f"a length of time of the field {name}"))
+            raise Unwritable(self._cut(nanos, f"a duration of the field {name}"))
         return count
 
     def _cut(self, nanos: int, whose: str) -> Loss:
@@ -205,7 +203,7 @@ class JsonText:
         if not nanos % 1_000_000:
             lost, unit = "milliseconds", "ms"
         what = f"{whose} has {lost}, and times are written in the unit {self.unit!r}"
-        return Loss(ValueError, what, f"pass date_unit={unit!r}, or cut the times before")
+        return Loss(ValueError, what, f"pass date_unit={unit!r}, or truncate the times first")
 
     def _of_other(self, value: Any, name: str) -> object:
         """Values of NumPy and pandas, and what only the user's function knows."""
@@ -223,13 +221,13 @@ class JsonText:
                 return self._form(list(value) if value.dtype.kind in "Mm" else items, name)
         if self.convert is not None:
             return self._form(self.convert(value), name)
-        what = f"a value of the field {name} has the type {type(value).__name__}, for which JSON has no form"
+        what = f"a value of the field {name} has the type {type(value).__name__}, which JSON cannot represent"
         hint = "convert it in a Map before the write, or pass default_handler=str, for example"
         raise Unwritable(Loss(TypeError, what, hint))
 
 
 def iso_of_length(nanos: int) -> str:
-    """A length of time in the text of ISO 8601, as pandas writes it: only the days may be negative.
+    """A duration in the format of ISO 8601, as pandas writes it: only the days may be negative.
 
     >>> iso_of_length(1_500_000_000), iso_of_length(-1000)
     ('P0DT0H0M1.500S', 'P-1DT23H59M59.999999S')
@@ -249,8 +247,8 @@ def _key(key: object, name: str) -> str:
         return str.__str__(key)
     if isinstance(key, int) and not isinstance(key, bool):
         return str(int(key))
-    what = f"a dict in the field {name} has a key of the type {type(key).__name__}, and keys of JSON are text"
-    raise Unwritable(Loss(TypeError, what, "make the keys text, with str, before the write"))
+    what = f"a dict in the field {name} has a key of the type {type(key).__name__}, and JSON keys are strings"
+    raise Unwritable(Loss(TypeError, what, "convert the keys with str before the write"))
 
 
 _FORMS: dict[type, Callable[[JsonText, Any, str], Any]] = {

@@ -48,7 +48,8 @@ def analyse_query(source: QuerySource, spark: SparkSession, where: str, open_tab
         raise QueryError(what, hint="give one of them an alias with AS")
     for field in schema:
         if unknown := [each for each in leaves_of(field.dataType) if value_in_spark(each) is None]:
-            what = f"the column {field.name!r} has values of the type {unknown[0].simpleString()}, which Python has not"
+            kind = unknown[0].simpleString()
+            what = f"the column {field.name!r} has values of the type {kind}, which Python does not have"
             raise QueryError(what, hint=f"write CAST({quote_name(field.name)} AS STRING)")
     return ResultColumns(schema, hint_of_schema(schema, "row"), backend_of(spark).order_of(frame))
 

@@ -195,7 +195,7 @@ def records_of(source: Source) -> str:
 
 
 def table_of_schema(schema: StructType, records: str) -> Table:
-    """The columns of an open source; NotInColumns if Spark cannot tell two of them apart."""
+    """The columns of an open source; NotInColumns if Spark cannot distinguish two of them."""
     if len({name.lower() for name in schema.names}) < len(schema.names):
         raise NotInColumns("some names of columns differ in capital letters only")
     return Table(tuple((field.name, field.dataType) for field in schema), records)

@@ -96,7 +96,7 @@ def composites_of(flows: Sequence[Flow]) -> tuple[Flow, ...]:
 
 
 def _composites(label: str) -> Iterable[str]:
-    """Returns the labels of the composites that a step is in, from the outermost on."""
+    """Returns the labels of the composites that a step is in, the outermost first."""
     parts = label.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))
 

@@ -8,7 +8,7 @@ from penstock_spark.live.elements import StepElements
 
 
 def format_count(count: float | None) -> str:
-    """Returns a count, short from ten thousand on; a dash for an unknown one.
+    """Returns a count, shortened if it is ten thousand or more; a dash for an unknown one.
 
     >>> [format_count(count) for count in (None, 0, 9_999, 12_345, 3_400_000, 2_000_000_000)]
     ['-', '0', '9 999', '12.3 k', '3.4 M', '2.0 G']

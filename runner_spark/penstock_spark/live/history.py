@@ -94,7 +94,7 @@ def extend_history(
 def _longer(
     points: tuple[tuple[int, int | None], ...], clock_micros: int, micros: int | None
 ) -> tuple[tuple[int, int | None], ...]:
-    """Returns a line with one more point; where a watermark stands still, its first and last points are enough."""
+    """Returns a line with one more point; where a watermark does not move, its first and last points are enough."""
     kept = [point for point in points if point[0] < clock_micros]
     if len(kept) > 1 and kept[-1][1] == kept[-2][1] == micros:
         kept.pop()

@@ -24,7 +24,7 @@ def metrics_text(now: RunSnapshot) -> str:
     # HELP penstock_run_seconds The time since the start of the run.
     # TYPE penstock_run_seconds gauge
     penstock_run_seconds{run="r"} 2
-    # HELP penstock_rows_in_total Rows that the sources have given.
+    # HELP penstock_rows_in_total Rows that the sources have read.
     # TYPE penstock_rows_in_total counter
     penstock_rows_in_total{run="r"} 7
     """
@@ -36,7 +36,7 @@ def _families(now: RunSnapshot) -> Iterator[str]:
     of_run = {"name": now.name, **run, "mode": now.mode, "state": now.state}
     yield _family("up", "gauge", "1 while the run continues, 0 when it is over.", [(of_run, not now.is_over)])
     yield _family("run_seconds", "gauge", "The time since the start of the run.", [(run, now.seconds)])
-    yield _family("rows_in_total", "counter", "Rows that the sources have given.", [(run, now.rows_in)])
+    yield _family("rows_in_total", "counter", "Rows that the sources have read.", [(run, now.rows_in)])
     lag = _seconds(now.processing_lag_micros)
     yield _family(
         "processing_lag_seconds", "gauge", "How far processing time is behind the clock.", [(run, lag)]
@@ -51,9 +51,9 @@ def _elements(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     """Yields the counts of steps alone: with composites, a sum over labels would count elements twice."""
     of = [({**run, "step": one.label}, one) for one in now.elements]
     taken = [(labels, one.elements_in) for labels, one in of]
-    yield _family("elements_in_total", "counter", "Elements that a step has taken.", taken)
+    yield _family("elements_in_total", "counter", "Elements that a step has received.", taken)
     given = [sample for labels, one in of for sample in _samples_out(labels, one)]
-    yield _family("elements_out_total", "counter", "Elements that a step has given, by tag.", given)
+    yield _family("elements_out_total", "counter", "Elements that a step has emitted, by tag.", given)
 
 
 def _samples_out(labels: Mapping[str, str], one: StepElements) -> Iterator[_Sample]:
@@ -66,8 +66,8 @@ def _samples_out(labels: Mapping[str, str], one: StepElements) -> Iterator[_Samp
 def _sources(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     of = [({**run, "source": source.label}, source) for source in now.sources]
     families = {
-        "rows": ("source_rows_total", "counter", "Rows that a source has given."),
-        "backlog": ("source_backlog", "gauge", "Offsets that exist and are not read yet."),
+        "rows": ("source_rows_total", "counter", "Rows that a source has read."),
+        "backlog": ("source_backlog", "gauge", "Offsets that exist but are not read yet."),
         "rejected": ("source_rejected_total", "counter", "Elements whose time could not be read."),
         "partitions": ("source_partitions", "gauge", "Partitions of a source."),
         "skew": ("source_skew", "gauge", "Offsets between the partitions that are furthest apart."),
@@ -93,7 +93,7 @@ def _groupings(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     panes = [sample for labels, grouping in of for sample in _panes(labels, grouping)]
     yield _family("panes_total", "counter", "Panes and retractions, by timing.", panes)
     dropped = [(labels, float(grouping.dropped)) for labels, grouping in of]
-    yield _family("dropped_total", "counter", "Elements that came too late.", dropped)
+    yield _family("dropped_total", "counter", "Elements that were dropped as late.", dropped)
     keys = [(labels, float(grouping.open_keys)) for labels, grouping in of]
     yield _family("open_keys", "gauge", "Keys with state.", keys)
     windows = [(labels, grouping.open_windows) for labels, grouping in of]

@@ -49,7 +49,7 @@ class RunFacts:
         mode: Its mode.
         began_micros: When it began, by the machine's clock.
         steps: Its steps.
-        levels: The level of each grouping, by label, from the first on.
+        levels: The level of each grouping, by label, the first one first.
         sources: The labels of the sources that Spark reads, in its order.
         first_source: The number of sources that Spark reads itself, which come before them.
         is_live: True if its clock is the machine's.

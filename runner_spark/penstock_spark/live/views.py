@@ -229,7 +229,7 @@ class Watch:
             now = self._look()
         except Exception as error:
             # A session that ends takes the answers with it.
-            _LOGGER.debug("a run could not be looked at: %s", error)
+            _LOGGER.debug("a run could not be inspected: %s", error)
             return
         for view in list(self._views):
             self._try(view, view.show, now)

@@ -34,6 +34,6 @@ def rerun_if_given_up(
         except Exception as error:
             if _GIVEN_UP.search(str(error)) is None:
                 raise
-        _LOGGER.warning("a machine was lost, and Spark has given up a job: it runs once more")
+        _LOGGER.warning("a machine was lost, and Spark abandoned a job: it runs again")
         frame = frame.select("*") if again is None else again(frame)
     return job(frame)

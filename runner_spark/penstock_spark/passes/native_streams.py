@@ -186,7 +186,7 @@ def _find_operations(
     table = None
     try:
         if len(read.outputs) > 1:
-            raise NotInColumns("elements that are wrong have an output of their own")
+            raise NotInColumns("elements that are wrong have a separate output")
         check_first(graph, read)
         table = _with_times(table_of(read, stream), stream)
         found = find_column_steps(
@@ -226,13 +226,13 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
 
 
 def _check_panes(windowing: Windowing, mode: str) -> None:
-    """Raises NotInColumns if windows may emit other panes than Spark's aggregate does."""
+    """Raises NotInColumns if windows may emit different panes than Spark's aggregate does."""
     check_fires_at_end(windowing)
     trigger = windowing.triggerfn
     if windowing.closing_behavior is ClosingBehavior.FIRE_ALWAYS:
-        raise NotInColumns("windows give a last pane in any case")
+        raise NotInColumns("windows always emit a last pane")
     if mode == "streaming" and not windowing.fires_once:
-        raise NotInColumns("windows may give several panes")
+        raise NotInColumns("windows may emit several panes")
     if mode == "micro_batch" and windowing.accumulation_mode != AccumulationMode.ACCUMULATING:
         raise NotInColumns("a pane of a round has only what the round has added")
     if mode == "micro_batch" and trigger.may_lose_data(windowing) != DataLossReason.NO_POTENTIAL_LOSS:
@@ -256,7 +256,7 @@ def _check_rest(graph: Graph, found: ColumnSteps, groupings: Sequence[Grouped], 
         # Spark updates no results of results.
         raise NotInColumns(f"{groupings[1].step.label!r} follows another grouping")
     if groupings and any(isinstance(operation, WithTimestamps) for operation in found.operations):
-        raise NotInColumns("elements get other times than the watermark has")
+        raise NotInColumns("elements get different times than the watermark has")
     _check_behind(graph, absorbed, mode)
 
 
@@ -266,7 +266,7 @@ def _check_behind(graph: Graph, absorbed: Set[str], mode: str) -> None:
         if step.label in absorbed or _is_read(step):
             continue
         if isinstance(step.primitive, Grouping | WaitingParDo):
-            raise NotInColumns(f"{step.label!r} has state of its own")
+            raise NotInColumns(f"{step.label!r} keeps its own state")
         if mode == "micro_batch" and isinstance(step.primitive, ParDo) and _reads_panes(step.primitive):
             raise NotInColumns(f"{step.label!r} reads the panes")
 

@@ -143,7 +143,7 @@ def _spark_type(kind: SqlType) -> T.DataType:
     found = None if schema is None else schema[0].dataType
     inner = found.elementType if isinstance(found, T.ArrayType) else found
     if found is None or inner is None or not is_flat(inner):
-        raise NotInColumns(f"values of {kind} are others in Spark")
+        raise NotInColumns(f"values of {kind} differ in Spark")
     return found
 
 
@@ -154,14 +154,14 @@ def _translate_grouping(graph: Graph, step: Step, table: Table, check: Check) ->
         raise NotInColumns("the next step does not make windows")
     combine = find_only_reader(graph, assign.outputs[0].edge)
     if not isinstance(combine.primitive, CombinePerKey) or len(combine.outputs) != 1:
-        raise NotInColumns("the step behind it does not aggregate values")
+        raise NotInColumns("the next step does not aggregate values")
     rows = find_only_reader(graph, combine.outputs[0].edge)
     function = _function_of(rows)
     form = function.column_form if isinstance(function, HasColumnForm) else None
     if isinstance(form, NotColumns):
         raise NotInColumns(form.reason)
     if not isinstance(form, GroupedColumns):
-        raise NotInColumns("the step behind it does not aggregate values")
+        raise NotInColumns("the next step does not aggregate values")
     windowing = windowing_of(graph, combine.inputs[0])
     windowed = translate_windowing(graph, assign, table, True)
     check(combine, apply_to_table(windowed, table))

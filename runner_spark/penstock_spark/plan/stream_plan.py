@@ -136,7 +136,7 @@ class StreamPlan:
 
     @property
     def operators(self) -> tuple[tuple[Level, ...], ...]:
-        """The levels of each stateful operator, from the first operator on."""
+        """The levels of each stateful operator, in the order of the operators."""
         if self.is_one_operator and self.levels:
             return (self.levels,)
         return tuple((level,) for level in self.levels)

@@ -17,7 +17,7 @@ def windowing_of(graph: Graph, edge: int) -> Windowing:
 def why_early(windowing: Windowing) -> str | None:
     """Returns the reason why windows may fire before the end of the input, and so more than once; None if not.
 
-    In a batch, the watermark and the clock stand still until then, so only elements can make a trigger fire. At the
+    In a batch, the watermark and the clock do not advance until then, so only elements can make a trigger fire. At the
     end, every window that has not fired fires and closes.
 
     >>> from penstock.windows.triggers import AccumulationMode, AfterCount

@@ -21,5 +21,5 @@ def print_progress(text: str) -> None:
 
 
 def line_start() -> str:
-    """Returns the start of a line on standard error: on a terminal, it erases a bar that may stand there."""
+    """Returns the start of a line on standard error: on a terminal, it erases a bar that may be there."""
     return "\r\x1b[2K" if sys.stderr is not None and sys.stderr.isatty() else ""

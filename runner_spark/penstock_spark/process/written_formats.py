@@ -51,7 +51,7 @@ class WrittenFormat:
             return
         reads = f"penstock {penstock.__version__} reads the format {self.number}"
         if type(found) is not int:
-            what = f"there is no format number with {self.name}; {reads}"
+            what = f"no format number is stored with {self.name}; {reads}"
             hint = "restore what was there, or start again in another folder"
         elif found > self.number:
             by = "a newer penstock" if writer is None else f"penstock {writer}"

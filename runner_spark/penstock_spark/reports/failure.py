@@ -39,7 +39,7 @@ class Failure:
     element: str | None = None
 
 
-_MEMORY_HINT = "make the step hold less at once, run fewer tasks at a time, or use a larger machine"
+_MEMORY_HINT = "make the step hold less data at once, run fewer tasks at a time, or use a larger machine"
 
 
 class StepFailure(Exception):
@@ -109,7 +109,7 @@ def _text(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:
-        return "(its text raises an exception)"
+        return "(its __str__ raises an exception)"
 
 
 def _cut(text: str, limit: int = _LIMIT_BYTES) -> str:
@@ -166,7 +166,7 @@ def to_exception(failure: Failure) -> BaseException:
         # The error already says where it happened, and what to do.
         return error if failure.element is None else _with_element(error, failure.element)
     if isinstance(error, LEAVING):
-        what = f"the step left with {failure.kind}: {_shorten(failure)}".removesuffix(": ")
+        what = f"the step raised {failure.kind}: {_shorten(failure)}".removesuffix(": ")
         hint = "raise an exception that says what is wrong: a step cannot end the program"
         return _user_code_error(failure, what, hint)
     if isinstance(error, MemoryError):

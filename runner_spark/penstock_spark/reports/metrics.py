@@ -19,7 +19,7 @@ from penstock_spark.session.backend import ReportSink, TaskReports
 
 
 def take_snapshots(told: TaskReports, run: str, batch: int | None = None) -> Snapshot:
-    """Removes the metrics of a run from what tasks have told, up to a micro-batch or all, and returns them."""
+    """Removes the metrics of a run from what tasks have reported, up to a micro-batch or all, and returns them."""
 
     def is_finished(key: tuple[str, int, Any]) -> bool:
         # Jobs before the query compute the side inputs; their partitions are plain numbers.
@@ -33,7 +33,7 @@ def take_snapshots(told: TaskReports, run: str, batch: int | None = None) -> Sna
 
 
 def copy_snapshots(told: TaskReports, run: str) -> dict[tuple[str, int, Hashable], Snapshot]:
-    """Returns the snapshots of a run's partitions that tasks have told so far; they stay there."""
+    """Returns the snapshots of a run's partitions that tasks have reported so far; they stay there."""
     held = told.value
     # Tasks that end meanwhile add theirs, and the end of the run takes all out.
     found = {key: held.get(key) for key in list(held) if key[0] == run}
@@ -119,7 +119,7 @@ def report_watermarks(sink: ReportSink, run: str, place: tuple[int, int], report
 
 
 def take_reports(told: TaskReports, run: str, batch: int | None = None) -> Reports:
-    """Removes the shards' reports from what tasks have told, up to a micro-batch or all, and returns the last ones."""
+    """Removes shards' reports from what tasks have reported, up to a micro-batch or all, and returns the last ones."""
     held: dict[Any, Any] = told.value
     found: Reports = {}
     for key in [key for key in list(held) if key[0] == _reports(run)]:

@@ -21,7 +21,7 @@ _BITS: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16, T.Integ
 def find_misfit_line(path: str, source: SparkSource) -> str | None:
     """Returns the number of the first line that does not fit, and why; None if none of the first million is found.
 
-    Values are not told: errors are seen by others than data.
+    Values are not shown: errors are seen by people other than those who see the data.
 
     Args:
         path: The path of the file, on a disk.
@@ -74,9 +74,9 @@ def _in_json(lines: Iterable[str], schema: T.StructType, options: Mapping[str, s
         try:
             found = json.loads(line)
         except ValueError:
-            return f"line {number} does not fit the columns: it is no JSON object"
+            return f"line {number} does not fit the columns: it is not a JSON object"
         if not isinstance(found, dict):
-            return f"line {number} does not fit the columns: it is no JSON object"
+            return f"line {number} does not fit the columns: it is not a JSON object"
         for name, column in _columns_in(found, schema):
             value = found[name]
             if isinstance(value, str) != _is_text(column.dataType) or not _reads(str(value), column.dataType):
@@ -93,7 +93,7 @@ def _columns_in(found: Mapping[str, object], schema: T.StructType) -> Iterator[t
 
 def _other_type(line: int, column: T.StructField) -> str:
     kind = column.dataType.simpleString().upper()
-    return f"line {line} does not fit the columns: the field {column.name!r} is no {kind}"
+    return f"line {line} does not fit the columns: the field {column.name!r} is not of type {kind}"
 
 
 def _is_text(kind: T.DataType) -> bool:

@@ -16,7 +16,7 @@ _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 _QUOTES = '"`'
 # Without a table, no column is known.
 _VAGUE = frozenset(["MISSING_AGGREGATION", "MISSING_GROUP_BY", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"])
-_HINT = "correct the query at this place"
+_HINT = "correct the query here"
 
 Explain = Callable[[Mapping[str, str]], tuple[str, str]]
 """Returns what is wrong and what to do, by the parameters of a condition."""
@@ -63,7 +63,7 @@ def explain_query_error(
 
 def _parse_error(parameters: Mapping[str, str]) -> tuple[str, str]:
     word = parameters["error"]
-    return "the query ends too early" if word == "end of input" else f"{word} does not fit here", _HINT
+    return "the query ends too early" if word == "end of input" else f"unexpected {word}", _HINT
 
 
 def _no_column(parameters: Mapping[str, str]) -> tuple[str, str]:
@@ -83,7 +83,7 @@ def _no_field(parameters: Mapping[str, str]) -> tuple[str, str]:
 def _ambiguous(parameters: Mapping[str, str]) -> tuple[str, str]:
     places = " and ".join(_QUOTED.sub(r"\1", parameters["referenceNames"]).strip("[]").split(", "))
     what = f"the column {_names(parameters['name'])[-1]!r} is ambiguous: it may be {places}"
-    return what, "write the name of its table before it"
+    return what, "qualify it with the name of its table"
 
 
 def _not_grouped(parameters: Mapping[str, str]) -> tuple[str, str]:
@@ -131,7 +131,7 @@ def _did_you_mean(wrong: str, names: Sequence[str]) -> str:
     if found is not None:
         return f"did you mean {found!r}?"
     known = ", ".join(name for name in names[:8] if name)
-    return f"there are {known}" if known and len(names) <= 8 else "check the name"
+    return f"use one of {known}" if known and len(names) <= 8 else "check the name"
 
 
 def _sentence(said: str) -> str:

@@ -162,7 +162,7 @@ def _death(died: WorkerDeath, known: ErrorContext) -> RunnerError:
     what = "the Python worker of this step has died"
     if died.fault is not None:
         what += f": {died.fault}" + (f", at {died.line}" if died.line else "")
-        hint = "look at the line that Python ran; a library that is not written in Python may have crashed"
+        hint = "check the line that Python ran; a library that is not written in Python may have crashed"
     else:
         hint = "check whether the step calls os._exit, or takes so much memory that the system kills it"
     where = died.where or _list_places(died.steps) or _places(known)
@@ -257,7 +257,7 @@ def _misfit_line(file: str, graph: Graph | None) -> str | None:
     for _, source in _readers(file, graph):
         if isinstance(source, SparkSource) and (line := find_misfit_line(_path(file), source)) is not None:
             number, does, why = line.partition(" does not fit the columns")
-            # Braces in the name of a file are no fields of the text.
+            # Braces in the name of a file are not fields of the text.
             return f"{number} of {{file}}{does}{why}"
     return None
 

@@ -10,14 +10,16 @@ _NAME = r"(?P<{0}>[\w+.-]+:/[^\s\"']*?|/[^\s\"']*?)"
 _FILE_END = r"(?=[.,;:]?(?:\s|$)|\.\s)"
 _FILE = _NAME.format("file") + _FILE_END
 
-_MEMORY = "give the workers more memory or fewer tasks at a time, or make the step hold less at once"
+_MEMORY = (
+    "give the workers more memory, or run fewer tasks at a time, or make the step hold less data at once"
+)
 _DAMAGED = "replace the file with a complete one; if a program is still writing it, wait until it is done"
 _CHECKPOINT = "restore the folder from a copy, or start again with another checkpoint_location"
 _RIGHTS = "check the permissions of the folder, or name another folder"
 _SESSION = "run the program again; with a checkpoint_location, a stream continues where it was"
 
 
-_DEAD_PYTHON = f"look for what ends a process on the driver's machine, such as too little memory; {_SESSION}"
+_DEAD_PYTHON = f"find what ends the process on the driver's machine, such as too little memory; {_SESSION}"
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,13 @@ _CAST = Explanation(
 )
 _OVERFLOW = Explanation(
     "an overflow: a number that Spark computes does not fit its type",
-    "in a query, cast to a wider type before, such as DECIMAL(38) or DOUBLE; for sums of integers, declare the "
+    "in a query, cast to a wider type first, such as DECIMAL(38) or DOUBLE; for sums of integers, declare the "
     "values as Any, and Python adds them",
     "value",
 )
 _BY_ZERO = Explanation(
     "Spark divides by zero",
-    "leave such rows out, or divide by NULLIF(divisor, 0), which gives NULL",
+    "filter out such rows, or divide by NULLIF(divisor, 0), which returns NULL",
     "value",
 )
 
@@ -77,7 +79,7 @@ CONDITIONS: Mapping[str, Explanation] = {
     ),
     "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION": Explanation(
         "a column has decimals of {precision} digits, and Spark has at most 38",
-        "read Parquet files with ReadFromParquet, which has them all, or give the column at most 38 digits",
+        "read Parquet files with ReadFromParquet, which reads all digits, or write the column with at most 38 digits",
     ),
     "DIVIDE_BY_ZERO": _BY_ZERO,
     "INVALID_PARAMETER_VALUE.CHARSET": Explanation(
@@ -97,7 +99,7 @@ CONDITIONS: Mapping[str, Explanation] = {
     ),
     "REMAINDER_BY_ZERO": _BY_ZERO,
     "UNABLE_TO_INFER_SCHEMA": Explanation(
-        "the files are empty, and so have no schema",
+        "the files are empty, so they have no schema",
         "write the files again, or give a pattern without them",
     ),
 }
@@ -136,7 +138,7 @@ MESSAGES = (
         r"|Py4JError: .{0,400}?(?:does not exist in the JVM|Answer from Java side is empty))"
         r"|JAVA_GATEWAY_EXITED|Java gateway process exited",
         "Spark's Java process has died, or the driver cannot reach it",
-        f"look at its last messages, and at the memory of the machine; {_SESSION}",
+        f"check its last messages, and the memory of the machine; {_SESSION}",
         "session",
     ),
     _line(
@@ -149,7 +151,7 @@ MESSAGES = (
     _line(
         r"OutOfMemoryError: (?P<kind>[^\n]*)|GC overhead limit exceeded",
         "Java ran out of memory",
-        "give Java more: --spark_conf=spark.driver.memory=4g on one machine, spark.executor.memory on a cluster",
+        "give Java more memory: --spark_conf=spark.driver.memory=4g on one machine, spark.executor.memory on a cluster",
     ),
     _line(
         r"Total size of serialized results .{0,200}maxResultSize",
@@ -158,13 +160,13 @@ MESSAGES = (
     ),
     _line(
         r"ExecutorLostFailure .{0,300}?(?:Container killed|exceeding memory|OOM|exit code 137|code: 137)",
-        "the cluster has killed an executor that took more memory than it may",
+        "the cluster has killed an executor that used more memory than allowed",
         _MEMORY,
     ),
     _line(
         r"stage with indeterminate output was failed and retried",
-        "Spark lost a machine, and cannot compute what was on it as it was before",
-        f"{_SESSION}; give the cluster machines that stay",
+        "Spark lost a machine, and cannot recompute the same data",
+        f"{_SESSION}; use machines that the cluster does not take away",
     ),
     _line(
         r"(?:NoSuchFileException|FileNotFoundException): \S*/blockmgr-",
@@ -174,7 +176,7 @@ MESSAGES = (
     _line(
         r"ExecutorLostFailure|MetadataFetchFailedException|FetchFailed",
         "Spark lost an executor and its results more often than it retries",
-        "look at the log of that executor; often it has run out of memory",
+        "check the log of that executor; often it has run out of memory",
     ),
     _line(
         r"Cannot run program \"(?P<program>[^\"]*)\"|PYTHON_VERSION_MISMATCH",
@@ -190,17 +192,17 @@ MESSAGES = (
     _line(
         r"Python worker exited unexpectedly|Python daemon .{0,40}exited|Failed to run Python",
         "a Python worker has died",
-        "look for what ends a process: too little memory, os._exit, a library that crashes; in a session of your own, "
+        "find what ends the process: too little memory, os._exit, a library that crashes; in your own session, "
         "set spark.python.worker.faulthandler.enabled to true to see the step",
     ),
     _line(
         _cut_off("PythonStreamingSourceRunner"),
-        "the Python process has died in which Spark plans what a stream reads",
+        "the Python process in which Spark plans what a stream reads has died",
         _DEAD_PYTHON,
     ),
     _line(
         _cut_off("StreamingPythonRunner|\\w*PythonPreInitRunner"),
-        "the Python process has died in which Spark asks for the state of a stream",
+        "the Python process in which Spark reads the state of a stream has died",
         _DEAD_PYTHON,
     ),
     # Spark's own checkpoint, before messages that also fit other files.
@@ -247,7 +249,7 @@ MESSAGES = (
         + _FILE.replace("file>", "file2>")
         + r".{0,20000}?CSV header (?:does|is) not",
         "the header of {file} has a name twice or an empty one, or is not the header of the other files",
-        "give the files one header; names=[...] with header=0 replaces names that are there twice or are empty",
+        "give the files one header; names=[...] with header=0 replaces duplicate or empty names",
         "file",
     ),
     MISFIT,
@@ -288,7 +290,7 @@ MESSAGES = (
     _line(
         r"Found duplicate field\(s\) [^\n]{1,200}?: \[(?P<names>[^\n\]]{1,400})\] in case-insensitive mode",
         "for Spark, columns whose names differ in capital letters only are one column, here {names}",
-        "read the files with ReadFromParquet, which tells them apart, or rename one of them",
+        "read the files with ReadFromParquet, which distinguishes them, or rename one of them",
     ),
     _line(
         r"FAILED_READ_FILE[^\n]*? file "
@@ -327,7 +329,7 @@ MESSAGES = (
     ),
     _line(
         r"(?:FileAlreadyExistsException|is a directory|Is a directory)\b.{0,120}?" + _FILE,
-        "{file} exists already, and the pipeline cannot replace it",
+        "{file} already exists, and the pipeline cannot replace it",
         "write to another path, or move it away",
         "file",
     ),

@@ -20,7 +20,7 @@ from penstock_spark.stream.sources.reading import AHEAD
 def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
     """The report of the grouping, if there is one, in the form of a report of its only shard.
 
-    Between micro-batches, Spark may tell of a watermark for which windows have not fired yet.
+    Between micro-batches, Spark may report a watermark for which windows have not fired yet.
     """
     if label is None or "addBatch" not in progress["durationMs"]:
         return {}

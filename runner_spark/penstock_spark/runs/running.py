@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.checks.similar_names import hint_at_name
 from penstock.error import RunnerError, refusal
@@ -47,11 +47,6 @@ from penstock_spark.runs.native_grouping import native_counts, native_reports
 from penstock_spark.runs.outside_commands import OutsideCommands
 from penstock_spark.runs.stalls import stall_watcher_of
 from penstock_spark.session.backends import backend_of
-
-if TYPE_CHECKING:
-    pass
-
-_POLL_SECONDS = 0.05
 
 _AT_WORK_SECONDS = 1.0
 """The seconds between two questions to Spark while it writes a micro-batch: until its end, there is no news."""
@@ -255,7 +250,8 @@ class StreamRun:
         if self.available_now and not self._drains:
             self._find_backlog()
         standing_still = stall_watcher_of(self.started, self.context.spark)
-        while not self.stopping.wait(_POLL_SECONDS):
+        look_seconds = backend_of(self.context.spark).look_seconds
+        while not self.stopping.wait(look_seconds):
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
             self._outside.look()

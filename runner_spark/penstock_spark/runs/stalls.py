@@ -70,7 +70,7 @@ class StallWatcher:
                 self._warn(doing, now_seconds - self._since_seconds)
         except Exception as error:
             # A session that ends takes the answers with it.
-            _LOGGER.debug("it is not known what Spark does: %s", type(error).__name__)
+            _LOGGER.debug("cannot find out what Spark is doing: %s", type(error).__name__)
 
     def _warn(self, doing: TaskActivity, seconds: float) -> None:
         place, hint = self._place(doing), _OF_A_TASK

@@ -119,5 +119,5 @@ def _check_session(spark: SparkSession, has_state: bool, settings: SparkOptions,
         what = f"a query of a streaming DataFrame runs by the settings of your session, and it needs others of {named}"
         lines = "; ".join(f"spark.conf.set({name!r}, {value!r})" for name, value in wrong.items())
         raise refusal(
-            ValueError, what, where=where, hint=f"call {lines} before; or set them where Spark starts"
+            ValueError, what, where=where, hint=f"call {lines} first; or set them where Spark starts"
         )

@@ -31,7 +31,7 @@ class ReportSink(Protocol):
     """Takes what a task tells the driver; it travels to the task."""
 
     def add(self, term: Told) -> None:
-        """Tells values by their keys; if a key is told again, its later value counts."""
+        """Reports values by their keys; if a key is reported again, its later value counts."""
 
 
 class TaskReports(ABC):
@@ -123,9 +123,11 @@ class Backend(ABC):
 
     Attributes:
         spark: The session.
+        look_seconds: The time between two looks at a query that runs.
     """
 
     spark: SparkSession
+    look_seconds = 0.05
 
     # The session itself.
 
@@ -253,7 +255,7 @@ class Backend(ABC):
 
     @abstractmethod
     def progress(self, tag: str) -> JobProgress:
-        """Returns what Spark tells of the jobs with a tag."""
+        """Returns what Spark reports about the jobs with a tag."""
 
     @abstractmethod
     def watch_for_waiting(self) -> AbstractContextManager[None]:

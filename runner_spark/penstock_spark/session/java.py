@@ -69,7 +69,7 @@ def find_java() -> Java:
     except FileNotFoundError:
         # No Java starts there, which would look as if there were none.
         raise RunnerError(
-            "Spark cannot start: the current folder of this program does not exist any more",
+            "Spark cannot start: the current folder of this program no longer exists",
             where="os.getcwd() raises FileNotFoundError",
             hint="change into a folder that exists, and start the program again",
         ) from None

@@ -19,7 +19,7 @@ OLDEST = (4, 0)
 NEWEST = (4, 3)
 _INSTALL = f"run pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]},<{NEWEST[0]}.{NEWEST[1] + 1}'"
 _INSTALL_ONE = (
-    "run pip install 'penstock[java]' for Spark and a Java, or 'penstock[spark]' with a Java of your own, or "
+    "run pip install 'penstock[java]' for Spark and a Java, or 'penstock[spark]' with your own Java, or "
     "'penstock[client]' if a server of Spark Connect runs your pipelines"
 )
 

@@ -112,7 +112,7 @@ def _print_whole_lines() -> None:
     """Has each line of ``print`` written at once.
 
     Spark runs Python with ``-u``, which writes the end of a line on its own, so that lines of two workers would mix.
-    What is left without an end is written when its task ends.
+    What is left unfinished is written when its task ends.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True, write_through=False)

@@ -104,7 +104,7 @@ def _code(constructor: type[CodeType], arguments: tuple[Any, ...], file: str) ->
 
 
 def _reduce_method(method: MethodType) -> tuple[Any, ...]:
-    # A decorator may have given the function another name than the one that it has in its class.
+    # A decorator may have renamed the function, which then differs from its name in its class.
     if isinstance(method.__self__, type) and getattr(method.__self__, method.__name__, None) == method:
         return getattr, (method.__self__, method.__name__)
     return MethodType, (method.__func__, method.__self__)

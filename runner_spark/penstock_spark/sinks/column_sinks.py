@@ -26,10 +26,10 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
         raise NotInColumns(f"{step.label!r} lacks a column, which Python refuses")
     for field in wanted:
         if field.name not in columns and not field.nullable:
-            raise NotInColumns(f"{step.label!r} wants a column {field.name}")
+            raise NotInColumns(f"{step.label!r} needs a column {field.name}")
         if field.name in columns and not _fits(columns[field.name], field.dataType):
             kinds = f"{field.dataType.simpleString()}, not {columns[field.name].simpleString()}"
-            raise NotInColumns(f"{step.label!r} wants {field.name} as {kinds}")
+            raise NotInColumns(f"{step.label!r} needs {field.name} as {kinds}")
 
 
 def parse_spark_schema(schema: T.StructType | str) -> T.StructType:

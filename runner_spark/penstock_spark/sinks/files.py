@@ -35,8 +35,8 @@ from penstock.io.files.object_stores import check_store_url
 from penstock.io.files.shards import Shards
 from penstock.io.formats.partition_folders import escape_value, move_into_folders
 from penstock.utils.identifiers import identifier
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.files.file_store import (
-    LocalFiles,
     Reach,
     StoreFiles,
     absolute_uri,
@@ -182,16 +182,16 @@ class _Writing:
 
     def by_tasks(self) -> SinkPlan:
         """On a disk that all workers share."""
-        return self._by_tasks(LocalFiles(), os.path.abspath(self.files.names.folder))
+        return self._by_tasks(DiskFiles(), os.path.abspath(self.files.names.folder))
 
     def by_tasks_on_store(self) -> SinkPlan:
         """As on a local disk, but the files are copied to their names: such stores do not rename."""
         return self._by_tasks(StoreFiles(), self.files.names.folder)
 
-    def _by_tasks(self, system: LocalFiles | StoreFiles, folder: str) -> SinkPlan:
+    def _by_tasks(self, system: DiskFiles | StoreFiles, folder: str) -> SinkPlan:
         temporary = os.path.join(folder, self.temporary)
         open_shard, partitions = system.wrap_opener(self.files.open_shard), self.files.partitions
-        local = system if isinstance(system, LocalFiles) else None
+        local = system if isinstance(system, DiskFiles) else None
         # Neither is a function made here: that would travel to the tasks of each micro-batch with its code.
         make_encoder: Callable[[], Encoder] = functools.partial(_FileEncoder, temporary, open_shard, local)
         if partitions is not None:
@@ -282,7 +282,7 @@ class _Writing:
                     system.make(f"{folder}/{inside}")
             paths = [absolute(path) for inside in names for path in names[inside]]
             old = {f"{folder}/{_below(inside, name)}" for inside, there in present.items() for name in there}
-            # While the tasks wrote, this process may have stood still, and another run have gone on in its place.
+            # While the tasks wrote, this process may have hung, and another run may have continued in its place.
             batch.check()
             _name_files(system, [each for inside in written for each in written[inside]], paths, old)
             for inside, name in stale:
@@ -348,7 +348,7 @@ def _present(system: FileStore, folder: str, files: FileSink, beginning: str) ->
 
 def _name_files(system: FileStore, written: Sequence[_Written], names: Sequence[str], old: set[str]) -> None:
     """Gives files their names; if a store fails on the way, the new names go again as far as it lets them."""
-    if isinstance(system, LocalFiles):
+    if isinstance(system, DiskFiles):
         _check_whole(system, written)
     named: list[str] = []
     try:
@@ -363,14 +363,14 @@ def _name_files(system: FileStore, written: Sequence[_Written], names: Sequence[
         raise
 
 
-def _check_whole(system: LocalFiles, written: Sequence[_Written]) -> None:
+def _check_whole(system: DiskFiles, written: Sequence[_Written]) -> None:
     """Raises an OSError if a file is not as its task has left it: a machine that goes down loses what it had to write.
 
     Nobody could see afterwards that lines are missing in a file that has its name.
     """
     for each in written:
         if each.size is not None and (found := system.size(each.path)) != each.size:
-            what = f"a task had written {each.size} bytes, and {found} are there"
+            what = f"a task wrote {each.size} bytes, but the file has {found}"
             raise OSError(errno.EIO, what, each.path)
 
 
@@ -388,7 +388,7 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
     if found:
         raise refusal(
             FileExistsError,
-            f"{naming.folder or 'the working folder'} has files of another stream, such as {found[0]}",
+            f"{naming.folder or 'the working folder'} contains files of another stream, such as {found[0]}",
             where=where,
             hint="delete them, write elsewhere, or continue with the checkpoint of the stream that wrote them",
         )
@@ -398,7 +398,7 @@ class _FileEncoder(Encoder):
     """Writes a task's elements to files, and returns the files' names; without elements it writes no file."""
 
     def __init__(
-        self, temporary: str, open_shard: Callable[[str], ShardWriter], local: LocalFiles | None
+        self, temporary: str, open_shard: Callable[[str], ShardWriter], local: DiskFiles | None
     ) -> None:
         self._temporary = temporary
         self._open_shard = open_shard
@@ -440,7 +440,7 @@ class _PartitionEncoder(Encoder):
         temporary: str,
         partitions: Partitions,
         open_file: Callable[[str], RowsWriter],
-        local: LocalFiles | None,
+        local: DiskFiles | None,
     ) -> None:
         self._temporary = temporary
         self._open_file = open_file
@@ -470,7 +470,7 @@ def _unique_name(number: int) -> str:
     return f"{partition:06d}-{number:06d}-{identifier()}"
 
 
-def _rows(files: Iterable[str], local: LocalFiles | None) -> pa.RecordBatch:
+def _rows(files: Iterable[str], local: DiskFiles | None) -> pa.RecordBatch:
     """The sizes and the paths of some files; without `local` they are in a store, and the sizes are not known."""
     rows = [f"{'' if local is None else local.size(file)} {file}" for file in files]
     return pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], names=["file"])

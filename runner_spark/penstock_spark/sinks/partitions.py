@@ -65,7 +65,7 @@ class Partitions:
             kind = self.schema.field(name).type
             if not can_keep_apart(kind):
                 what = f"the name of a folder cannot hold the column {name!r} of partition_by, of type {kind}"
-                hint = "partition by text, whole numbers, dates or truth values; make such a column in a Map before"
+                hint = "partition by strings, whole numbers, dates or booleans; make such a column in a Map first"
                 raise refusal(ValueError, what, where=self.where, hint=hint)
 
     @property
@@ -118,7 +118,7 @@ class Partitions:
             return
         for table in values:
             if table.schema.names != self.schema.names:
-                what = f"a table of {', '.join(table.column_names)} has other columns than the schema"
+                what = f"a table of {', '.join(table.column_names)} has different columns than the schema"
                 hint = "cast the tables to the schema that you pass"
                 raise refusal(ValueError, what, where=self.where, hint=hint)
             yield from table.cast(self.schema).to_batches()
@@ -133,8 +133,10 @@ class Partitions:
             raise make_lost_value_error(name, self.where)
         folder = folder_of_value(name, value)
         if len(folder.encode("utf-8", "surrogatepass")) > _NAME_BYTES:
-            what = f"the column {name!r} of partition_by has a text that is too long for the name of a folder"
-            hint = "partition by a shorter column, for example by the beginning of the text"
+            what = (
+                f"the column {name!r} of partition_by has a string that is too long for the name of a folder"
+            )
+            hint = "partition by a shorter column, for example by the beginning of the string"
             raise refusal(ValueError, what, where=self.where, hint=hint)
         return folder
 
@@ -183,9 +185,9 @@ def remove_columns(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
 
 
 def make_lost_value_error(name: str, where: str) -> ValueError:
-    what = f"the column {name!r} of partition_by has an empty text, or {NOTHING}, which readers would take for None"
+    what = f"the column {name!r} of partition_by has an empty string, or {NOTHING}, which readers would take for None"
     return refusal(
-        ValueError, what, where=where, hint="replace it in a Map before, or partition by another column"
+        ValueError, what, where=where, hint="replace it in a Map first, or partition by another column"
     )
 
 

@@ -89,7 +89,9 @@ class TextOfFile:
         if self.text.columns is not None:
             lost = find_unknown_fields(records, known)
         else:
-            lost = find_unknown_fields(records, known, lacking="and the first element of its file has not")
+            lost = find_unknown_fields(
+                records, known, lacking="and the first element of its file does not have it"
+            )
             hint = "declare all fields: give the elements a type of rows with .with_output_types(...)"
             lost = lost and replace(lost, hint=hint)
         if lost is not None:
@@ -138,7 +140,7 @@ def _columns_of_folders(sink: TextRowsSink, where: str) -> pa.Schema:
             what = (
                 f"the name of a folder cannot hold the column {name!r} of partition_by, of type {hints[name]}"
             )
-            hint = "give the elements a NamedTuple type, whose column is text, a whole number, a date or a truth value"
+            hint = "give the elements a NamedTuple type, whose column is a string, a whole number, a date or a boolean"
             raise refusal(ValueError, what, where=where, hint=hint) from None
     return pa.schema(fields)
 

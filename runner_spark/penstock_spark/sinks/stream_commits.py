@@ -120,7 +120,7 @@ def retry_commits(work: Callable[[int], _Result]) -> _Result:
 
 def make_commit_error(table: str, reason: str, where: str) -> RuntimeError:
     """The error of a commit that a table has refused at each try."""
-    what = f"{table} does not take a commit: {reason}"
+    what = f"{table} rejects a commit: {reason}"
     hint = "start the pipeline again; other programs may be changing the table"
     return refusal(RuntimeError, what, where=where, hint=hint)
 

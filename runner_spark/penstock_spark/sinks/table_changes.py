@@ -34,7 +34,7 @@ class LatestUpserts:
             if not isinstance(value, Upsert):
                 what = f"a key was given, but an element is {noun_for(value)}, not an Upsert"
                 raise refusal(
-                    TypeError, what, where=self._where, hint="put Upserts() before, or leave key out"
+                    TypeError, what, where=self._where, hint="apply Upserts() first, or leave key out"
                 )
             self._last[encode_key(value.key)] = value
 
@@ -98,7 +98,7 @@ class LatestUpserts:
                 ValueError, what, where=self._where, hint="add it to the table, or leave the field out"
             )
         if any(name in record and record[name] != to_plain(part) for name, part in key.items()):
-            what = "the value of an upsert has another key than the upsert"
+            what = "the value of an upsert has a different key than the upsert"
             raise refusal(ValueError, what, where=self._where, hint="leave the key out of the value")
         return {**record, **key}
 

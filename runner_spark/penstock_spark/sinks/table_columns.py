@@ -58,7 +58,7 @@ def choose_columns(
         if wanted is not None:
             _check_fit(wanted, columns, sink, where)
     elif wanted is None:
-        what = f"there is no table {sink.place.shown} yet, and nothing says which columns it gets"
+        what = f"there is no table {sink.place.shown} yet, and its columns are not declared"
         raise refusal(ValueError, what, where=where, hint="pass schema=pyarrow.schema([...])")
     elif not len(wanted):
         hint = "pass schema=pyarrow.schema([...])"
@@ -129,7 +129,7 @@ def _check_keys(sink: TableSink, columns: pa.Schema, where: str) -> None:
         if pa.types.is_nested(kind) or pa.types.is_floating(kind) or isinstance(kind, pa.BaseExtensionType):
             what = f"the column {name} of type {kind} cannot be a key"
             raise refusal(
-                ValueError, what, where=where, hint="use columns of text, integers, dates or instants"
+                ValueError, what, where=where, hint="use columns of strings, integers, dates or instants"
             )
     others = [name for name in columns.names if name not in (*sink.key, sink.value)]
     if sink.value is not None and any(not columns.field(name).nullable for name in others):

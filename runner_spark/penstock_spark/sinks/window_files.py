@@ -23,7 +23,8 @@ from penstock.io.formats.partition_folders import move_into_folders
 from penstock.transforms.window import BoundedWindow
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo
-from penstock_spark.files.file_store import LocalFiles, is_on_disk
+from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.file_store import is_on_disk
 from penstock_spark.files.temporary import begin, make_name, remove_abandoned
 from penstock_spark.sinks.file_names import Names
 from penstock_spark.sinks.files import FileSink, ShardWriter
@@ -48,7 +49,7 @@ def files_of_windows(files: FileSink, where: str) -> WindowFiles:
         )
     for limit in files.limits:
         raise UnsupportedByRunner(
-            f"{limit} is not supported for files of windows, whose names tell how many there are",
+            f"{limit} is not supported for files of windows, whose names contain their number",
             where=where,
             hint="write more shards: num_shards",
         )
@@ -102,7 +103,7 @@ class WriteWindow(DoFn):
     ) -> Iterator[Any]:
         shard, values = element
         path, result = self._files.names.of_window(window, pane, shard, self._files.shards)
-        disk, folder = LocalFiles(), os.path.dirname(os.path.abspath(path))
+        disk, folder = DiskFiles(), os.path.dirname(os.path.abspath(path))
         if folder not in self._cleaned:
             self._cleaned.add(folder)
             remove_abandoned(disk, folder)
@@ -121,7 +122,7 @@ class WriteWindow(DoFn):
             FileSystems.report_sink_lineage(name)
             yield self._files.names.inside(result, inside)
 
-    def _write(self, disk: LocalFiles, temporary: str, values: Iterable[Any]) -> list[tuple[str, str]]:
+    def _write(self, disk: DiskFiles, temporary: str, values: Iterable[Any]) -> list[tuple[str, str]]:
         """Writes whole files, each with the folders of its partition."""
         found: list[tuple[str, str]] = []
 

@@ -25,7 +25,7 @@ class Lane(Enum):
     """The lanes that are not partitions; a rule tracks the progress and silence of each lane."""
 
     ALL = "all partitions together"
-    UNSEEN = "the partitions from which nothing has come yet"
+    UNSEEN = "the partitions from which nothing has arrived yet"
 
 
 Bounds = Mapping[Hashable, int]

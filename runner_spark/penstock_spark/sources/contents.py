@@ -71,7 +71,7 @@ def _columns() -> list[Column]:
 
 
 NOT_IN_COLUMNS = "--without=native_streams and another checkpoint_location"
-"""The end of a hint about values that Python has, and Spark's columns have not."""
+"""The end of a hint about values that Python has, but Spark's columns do not."""
 
 
 class FileRecords(Protocol):

@@ -11,7 +11,7 @@ from penstock.error import refusal
 from penstock_spark.reports.failure import fail_step
 
 _HINT = (
-    "start the pipeline again, which then reads them too, or name the wanted columns with columns=[...] to leave "
+    "start the pipeline again, which then reads them too, or name the columns to read with columns=[...] to leave "
     "others out"
 )
 

@@ -126,6 +126,6 @@ def _as_read(name: str, kind: pa.DataType, where: str) -> tuple[pa.DataType, T.D
     spelling = spelling_of(pa.int64() if kind == pa.uint64() else kind)
     if spelling is not None and spelling.value in IN_FOLDERS:
         return spelling.leaves, spark_type_of(spelling.leaves)
-    what = f"the column {name!r} of partition_by has the type {kind}, which is not read from names of folders"
-    hint = "give it the type of text, whole numbers, dates or truth values, and convert the values in a Map"
+    what = f"the column {name!r} of partition_by has the type {kind}, which cannot be read from the names of folders"
+    hint = "declare it as a string, a whole number, a date or a boolean, and convert the values in a Map"
     raise refusal(ValueError, what, where=where, hint=hint)

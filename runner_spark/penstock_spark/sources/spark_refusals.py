@@ -20,7 +20,7 @@ _HINTS_OF_CONDITIONS = {
     "DATA_SOURCE_NOT_FOUND": "check the name; for a format that is not Spark's own, "
     + _PACKAGE.format("..."),
     "KAFKA_DATA_SOURCE_NOT_ENABLED": _SPARK_PACKAGE.format("spark-sql-kafka-0-10"),
-    "PATH_NOT_FOUND": "make the folder before the pipeline starts, or give a pattern such as /logs/*",
+    "PATH_NOT_FOUND": "create the folder before the pipeline starts, or give a pattern such as /logs/*",
     "UNABLE_TO_INFER_SCHEMA": _SCHEMA,
 }
 _HINTS = {

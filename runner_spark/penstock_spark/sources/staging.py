@@ -62,7 +62,7 @@ def stage_bounded(
         return
     files.delete(folder)
     files.make(folder)
-    # A task of a run that was cut off may still write, but to another folder than this run.
+    # A task of a run that was cut off may still write, but to a different folder than this run.
     staged, pages = f"{folder}/_staged-{identifier()}", f"{folder}/pages"
     plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
     program = dumps(_Paging(make_reader, where))

@@ -12,7 +12,8 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from penstock.error import refusal
 from penstock.io.streaming.stream_sources import StreamSource
-from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk, reach_of
+from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.file_store import absolute_uri, is_on_disk, reach_of
 from penstock_spark.files.finding import Files, Namer, change_seconds_of, find_files, namer_of, pattern_of
 from penstock_spark.files.temporary import is_unfinished
 from penstock_spark.sources.reader_options import check_file_options, file_options
@@ -110,7 +111,7 @@ class StreamFiles:
             found: tuple[str, ...] = ()
             if not _WILDCARD.search(self.pattern):
                 found = find_files(spark, self.pattern + "/*", self.where, validate=False).paths
-            if not found and not LocalFiles().is_folder(self.pattern):
+            if not found and not DiskFiles().is_folder(self.pattern):
                 found = find_files(spark, self.pattern, self.where, validate=False).paths
         return Files(
             self.pattern, choose_files_to_survey(found), reach_of(self.pattern, spark), where=self.where
@@ -168,7 +169,7 @@ def _for_hadoop(pattern: str, where: str) -> str:
 
 def _check_visible(pattern: str, where: str) -> None:
     name = pattern.rpartition("/")[2]
-    if name.startswith((".", "_")) and not LocalFiles().is_folder(pattern):
+    if name.startswith((".", "_")) and not DiskFiles().is_folder(pattern):
         what = f"Spark's readers leave out files whose name begins with _ or . such as {pattern}"
         raise refusal(ValueError, what, where=where, hint="rename the file, or give a folder as folder/*")
 

@@ -17,7 +17,7 @@ _MOST_RESULTS = 1_000
 class StatefulReader(Node):
     """Plays the elements of each key on the machine of a stateful DoFn.
 
-    Until all input is read, the watermark is at its minimum, and the clock stands still. Then the clock goes
+    Until all input is read, the watermark is at its minimum, and the clock does not advance. Then the clock goes
     to the last timer that is set: a timer that sets itself again is not awaited. Then timers of event time
     fire in their order, and windows end. Results wait until there are enough for a batch, or until as much
     has been read as memory allows.

@@ -111,7 +111,7 @@ class Batch:
         return self._each(lambda column: [column[place] for place in places])
 
     def every(self, first: int, step: int) -> Batch:
-        """Every `step`-th element, from the first one on."""
+        """Every `step`-th element, including the first one."""
         return self._each(lambda column: column[first::step])
 
     def _each(self, change: Callable[[list[Any]], list[Any]]) -> Batch:
@@ -217,7 +217,7 @@ def dumps(value: object) -> bytes:
                 TypeError,
                 f"elements that have to leave the process cannot be pickled: {said}",
                 hint=hint
-                or "give elements that hold plain data; make locks, files and connections in DoFn.setup",
+                or "emit elements that hold plain data; open locks, files and connections in DoFn.setup",
             ) from error
 
 

@@ -14,11 +14,11 @@ _HINTS = {
     errno.ENOTDIR: _IN_THE_WAY,
     errno.EEXIST: _IN_THE_WAY,
     errno.ENOTEMPTY: _IN_THE_WAY,
-    errno.ENOSPC: "make room on that disk, or write to another",
-    errno.EDQUOT: "make room on that disk, or write to another",
+    errno.ENOSPC: "free space on that disk, or write to another",
+    errno.EDQUOT: "free space on that disk, or write to another",
     errno.EROFS: "write to another path",
-    errno.EACCES: "give the user whom Spark runs as the right to write there, or write to another path",
-    errno.EPERM: "give the user whom Spark runs as the right to write there, or write to another path",
+    errno.EACCES: "give the user that Spark runs as the permission to write there, or write to another path",
+    errno.EPERM: "give the user that Spark runs as the permission to write there, or write to another path",
 }
 
 
@@ -29,7 +29,7 @@ def make_unwritable_error(error: OSError, where: str) -> OSError:
     >>> print(make_unwritable_error(OSError(28, "No space left on device", "/out/a-1"), "at step 'Write' (game.py:9)"))
     [Errno 28] /out/a-1 cannot be written: No space left on device
       at step 'Write' (game.py:9)
-      hint: make room on that disk, or write to another
+      hint: free space on that disk, or write to another
     """
     if is_translated(error):
         return with_step(error, where)
@@ -38,7 +38,7 @@ def make_unwritable_error(error: OSError, where: str) -> OSError:
     # Of a file that could not get its name, the name tells more than where it was written first.
     path = error.filename2 or error.filename
     name = os.fsdecode(path) if isinstance(path, str | bytes) else "the output"
-    hint = _HINTS.get(error.errno, "look at that path, or write to another")
+    hint = _HINTS.get(error.errno, "check that path, or write to another")
     return OSError(
         error.errno, three_parts(f"{name} cannot be written: {error.strerror}", where=where, hint=hint)
     )

@@ -31,7 +31,7 @@ hash_of_key = crc32
 
 
 def shard_of(name: bytes, shards: int) -> int:
-    """Returns the shard of an encoded key; the pages in a shard divide what the hash has besides."""
+    """Returns the shard of an encoded key; the pages in a shard divide the rest of the hash."""
     return hash_of_key(name) % shards
 
 

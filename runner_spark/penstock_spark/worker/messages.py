@@ -25,7 +25,7 @@ EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
 
 
 class WatermarkUpdate(NamedTuple):
-    """A watermark, from a logical time on: of all shards of its origin, or how far one shard holds it back."""
+    """A watermark, valid from a logical time: of all shards of its origin, or how far one shard holds it back."""
 
     logical_time: LogicalTime
     origin: str  # The label of a source, or of a grouping.
@@ -86,7 +86,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """True if it tells nothing."""
+        """True if it contains nothing."""
         return not any(getattr(self, name) for name in _TOLD)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -24,6 +24,6 @@ def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
 def make_retraction_error() -> ValueError:
     return refusal(
         ValueError,
-        "an earlier step emits elements that retract others, in panes of its own making",
+        "an earlier step emits elements that retract others, in panes that it makes itself",
         hint="only groupings in the mode ACCUMULATING_AND_RETRACTING emit retractions",
     )

@@ -69,7 +69,7 @@ class DoFnStep(Node):
         self._loop = None
         if self._call("start_bundle", self.signature.start_bundle) is not None:
             what = f"{type(self.dofn).__name__}.start_bundle should not output any elements"
-            hint = "return nothing, do not yield, and give outputs in process or finish_bundle"
+            hint = "return nothing, do not yield, and emit outputs in process or finish_bundle"
             fail_step(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
 
     def push(self, batch: Batch) -> Records:

@@ -205,7 +205,7 @@ class StageProgram(Generic[W]):
     partitions: int = 1  # The number of partitions that inline roots are dealt out to.
     # The edges whose elements are counted for the view of the run: no other stage makes these elements.
     counted: frozenset[int] = frozenset()
-    # The seed of its tasks' random numbers, besides the number of the task; empty for other numbers in each run.
+    # The seed of its tasks' random numbers, together with the number of the task; empty for other numbers in each run.
     seed: str = ""
     # The way in which its tasks report, from the run for which the program is made.
     reporting: Reporting = field(default_factory=current_reporting)

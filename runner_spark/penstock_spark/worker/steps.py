@@ -148,7 +148,7 @@ class FlatMapStep(ValueStep):
     """Makes any number of outputs for each input (Beam's ``FlatMap``, and ParDo of a DoFn that sees only the element).
 
     Where the batch's metadata is shared, the outputs of all its elements are one stream, cut into chunks; a function
-    that yields without end is consumed a chunk at a time.
+    that yields forever is consumed a chunk at a time.
     """
 
     def push(self, batch: Batch) -> Records:

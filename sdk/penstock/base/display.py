@@ -12,14 +12,14 @@ from penstock.error import refusal
 
 
 class HasDisplayData:
-    """The base of objects that tell facts about themselves (Beam's ``HasDisplayData``)."""
+    """The base of objects with display data (Beam's ``HasDisplayData``)."""
 
     def display_data(self) -> dict[str, Any]:
-        """Facts by key; a subclass overrides it.
+        """Returns facts by key; a subclass overrides it.
 
         Returns:
-            Values that are text, numbers, booleans, dates, durations, classes, a `DisplayDataItem`, or
-            another `HasDisplayData`, whose facts are included.
+            Values that are strings, numbers, booleans, dates, durations, classes, a `DisplayDataItem`, or another
+            `HasDisplayData`, whose facts are included.
         """
         return {}
 
@@ -31,7 +31,7 @@ class DisplayDataItem:
     """One fact (Beam's ``DisplayDataItem``).
 
     Args:
-        value: Text, number, boolean, ``datetime``, ``timedelta`` or class.
+        value: A string, number, boolean, ``datetime``, ``timedelta`` or class.
         url: A link.
         label: A name for people.
         namespace: The component's name; `DisplayData` sets it.
@@ -92,11 +92,11 @@ class DisplayDataItem:
                 raise refusal(ValueError, what, hint=f"give a {part}")
         if self.type is None:
             what = f"Invalid DisplayDataItem: value {self.value} is of an unsupported type"
-            hint = "use text, a number, a boolean, a datetime, a timedelta or a class"
+            hint = "use a string, a number, a boolean, a datetime, a timedelta or a class"
             raise refusal(ValueError, what, hint=hint)
 
     def get_dict(self) -> dict[str, Any]:
-        """The fact as a dictionary; ValueError if it is not valid."""
+        """Returns the fact as a dictionary; ValueError if it is not valid."""
         self.is_valid()
         return self._get_dict()
 
@@ -172,7 +172,7 @@ class DisplayData:
     def create_from(
         cls, has_display_data: HasDisplayData, extra_items: Mapping[str, Any] | None = None
     ) -> DisplayData:
-        """The facts of a component, and further ones.
+        """Returns the facts of a component, and further ones.
 
         Raises:
             ValueError: If it is not a `HasDisplayData`.
@@ -184,7 +184,7 @@ class DisplayData:
 
     @classmethod
     def create_from_options(cls, pipeline_options: Any) -> DisplayData:
-        """The options that differ from their defaults; a value without a form for display is shown as text."""
+        """Returns the options that differ from their defaults; a value without a form for display is shown as text."""
         # This module cannot import options, so it recognizes them by a method.
         if not hasattr(pipeline_options, "view_as"):
             _refuse(pipeline_options, "PipelineOptions")

@@ -23,14 +23,14 @@ LOCAL_NAMES = (
 
 
 def create_runner(runner_name: str | None = None) -> Any:
-    """The runner of a name (Beam's ``create_runner``); case does not matter, nor does a missing ``Runner``.
+    """Returns the runner of a name (Beam's ``create_runner``); case does not matter, nor does a missing ``Runner``.
 
     Args:
         runner_name: ``SparkRunner``, ``spark``, or none for the Spark runner. Names of Beam's local
             runners, such as ``DirectRunner``, mean the Spark runner on this machine.
 
     Returns:
-        A new runner; its `local_only` tells whether it is the runner on this machine.
+        A new runner; its `local_only` is true for the runner on this machine.
 
     Raises:
         ValueError: If the name is another.
@@ -60,12 +60,12 @@ def _hint(runner_name: str) -> str:
 
 
 def load_batch_converters() -> Any:
-    """The runner's module of converters for batches of NumPy, pandas and Arrow; its import registers them."""
+    """Returns the runner's module of converters for batches of NumPy, pandas and Arrow; its import registers them."""
     return importlib.import_module(BATCHES)
 
 
 def make_spark_runner(**arguments: object) -> Any:
-    """A new Spark runner; ImportError if the runner's package cannot be imported."""
+    """Returns a new Spark runner; ImportError if the runner's package cannot be imported."""
     module, name = SPARK_RUNNER
     try:
         runner = getattr(importlib.import_module(module), name)(**arguments)

@@ -32,11 +32,11 @@ def hint_at_name(name: str, names: Iterable[str], otherwise: str | None = None) 
         otherwise: The hint if no name is similar; by default the first of all names.
 
     >>> hint_at_name("scroe", ["team", "score"]), hint_at_name("x", ["team", "score"]), hint_at_name("x", [])
-    ("did you mean 'score'?", 'there are score, team', 'there are none')
+    ("did you mean 'score'?", 'use one of score, team', 'there are none')
     """
     names = sorted(set(names))
     if near := find_nearest(name, names):
         return f"did you mean {near!r}?"
     if otherwise is not None:
         return otherwise
-    return f"there are {', '.join(names[:10])}" if names else "there are none"
+    return f"use one of {', '.join(names[:10])}" if names else "there are none"

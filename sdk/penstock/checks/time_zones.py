@@ -15,14 +15,14 @@ _DAY_SECONDS = 86_400
 
 
 def find_time_zone(name: str) -> tzinfo:
-    """A time zone of the IANA database; UTC works even on a machine without such a database.
+    """Returns a time zone of the IANA database; UTC works even on a machine without such a database.
 
     Raises:
-        TypeError: The name is not a text.
+        TypeError: The name is not a string.
         ValueError: There is no such zone, or no database.
     """
     if not isinstance(name, str):
-        hint = "give its name as a text, such as 'Europe/Berlin'"
+        hint = "pass its name as a string, such as 'Europe/Berlin'"
         raise refusal(TypeError, f"the time zone is {name!r}", hint=hint)
     if name == "UTC":
         return UTC
@@ -42,7 +42,7 @@ def _not_found(name: str) -> str:
 
 
 def local_date(seconds: int, zone: tzinfo) -> date:
-    """The date that the calendars of a zone show at a time, in seconds since the epoch.
+    """Returns the date that the calendars of a zone show at a time, in seconds since the epoch.
 
     OverflowError if the year is not between 1 and 9999.
     """

@@ -28,10 +28,10 @@ def positive_micros(
         raise _wrong_type(noun, length, where, "seconds as an int, a float or a Duration") from None
     if may_be_zero and (micros < 0 or length < 0):
         what = f"the {noun} must not be negative{_shown(length, where)}"
-        raise refusal(ValueError, what, where=where or here(), hint="give seconds, 0 or more")
+        raise refusal(ValueError, what, where=where or here(), hint="pass seconds, 0 or more")
     if micros <= 0 and not may_be_zero:
         what = f"the {noun} must be strictly positive{_shown(length, where)}"
-        hint = "give seconds, at least a microsecond (0.000001)"
+        hint = "pass seconds, at least a microsecond (0.000001)"
         raise refusal(ValueError, what, where=where or here(), hint=hint)
     return micros
 
@@ -39,7 +39,7 @@ def positive_micros(
 def phase_micros(
     noun: str, offset: TimestampTypes | Duration, cycle_micros: int, where: str | None = None
 ) -> int:
-    """The microseconds of an offset, seconds or a time, modulo a cycle; the rest is as in `positive_micros`.
+    """Returns the microseconds of an offset, seconds or a time, modulo a cycle; the rest is as in `positive_micros`.
 
     >>> phase_micros("offset parameter", -1, 60_000_000)
     59000000
@@ -55,13 +55,13 @@ def phase_micros(
 def _check_finite(noun: str, seconds: object, where: str | None) -> None:
     if isinstance(seconds, float) and not math.isfinite(seconds):
         what = f"the {noun} must be finite{_shown(seconds, where)}"
-        raise refusal(ValueError, what, where=where or here(), hint="give a number of seconds")
+        raise refusal(ValueError, what, where=where or here(), hint="pass a number of seconds")
 
 
 def _wrong_type(noun: str, given: object, where: str | None, wanted: str) -> TypeError:
     shown = _shown(given, where) or f", but is {noun_for(given)}"
-    what = f"the {noun} must be a length of time{shown}"
-    return refusal(TypeError, what, where=where or here(), hint=f"give {wanted}")
+    what = f"the {noun} must be a duration{shown}"
+    return refusal(TypeError, what, where=where or here(), hint=f"pass {wanted}")
 
 
 def _shown(given: object, where: str | None) -> str:

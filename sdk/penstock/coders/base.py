@@ -18,15 +18,15 @@ class Registry(Protocol):
         """The user's coders for types that nothing else takes."""
 
     def get_coder(self, typehint: object) -> Coder:
-        """The coder of a type."""
+        """Returns the coder of a type."""
 
     def registered_coder(self, kind: object) -> Coder | None:
-        """The coder that the user has registered for a type."""
+        """Returns the coder that the user has registered for a type."""
 
     def get_custom_type_coder_tuples(
         self, types: Iterable[Any] | None = None
     ) -> list[tuple[Any, type[Coder]]]:
-        """The user's types, or those of them that are in `types`, each with its coder class."""
+        """Returns the user's types, or those of them that are in `types`, each with its coder class."""
 
 
 registry_in_use: LateBinding[[], Registry] = LateBinding("penstock.coders.typecoders")
@@ -42,7 +42,7 @@ class Nested:
     """The common part of coders: the bytes of a value that is a part of a larger one."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that the reader can tell where it ends."""
+        """Writes a value; if `nested`, so that the reader can recognize its end."""
         raise _undefined(f"{type(self).__name__} does not write to streams", "encode_to_stream")
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
@@ -50,13 +50,13 @@ class Nested:
         raise _undefined(f"{type(self).__name__} does not read from streams", "decode_from_stream")
 
     def encode_nested(self, value: Any) -> bytes:
-        """The bytes of a value that is a part of a larger one: they tell where they end."""
+        """Returns the bytes of a value that is a part of a larger one: their end can be recognized."""
         stream = OutputStream()
         self.encode_to_stream(value, stream, True)
         return stream.get()
 
     def decode_nested(self, encoded: bytes) -> Any:
-        """The value of the bytes that `encode_nested` returned."""
+        """Returns the value of the bytes that `encode_nested` returned."""
         return self.decode_from_stream(InputStream(encoded), True)
 
 
@@ -64,11 +64,11 @@ class ByBytes(Nested):
     """Implements streams on `encode` and `decode`: a subclass defines these two."""
 
     def encode(self, value: Any) -> bytes:
-        """The bytes of a value."""
+        """Returns the bytes of a value."""
         raise _undefined(f"{self!r} does not encode", "encode")
 
     def decode(self, encoded: bytes) -> Any:
-        """The value of the bytes."""
+        """Returns the value of the bytes."""
         raise _undefined(f"{self!r} does not decode", "decode")
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
@@ -82,21 +82,21 @@ class ByStreams(Nested):
     """Implements `encode` and `decode` on streams: a subclass defines how it writes to them and reads from them."""
 
     def encode(self, value: Any) -> bytes:
-        """The bytes of a value."""
+        """Returns the bytes of a value."""
         stream = OutputStream()
         self.encode_to_stream(value, stream, False)
         return stream.get()
 
     def decode(self, encoded: bytes) -> Any:
-        """The value of the bytes."""
+        """Returns the value of the bytes."""
         return self.decode_from_stream(InputStream(encoded), False)
 
 
 class Coder(ByBytes):
     """Turns values of one kind into bytes and back (Beam's ``Coder``).
 
-    A subclass defines `encode` and `decode`, and `is_deterministic` if equal values always give equal bytes:
-    only then can it encode keys.
+    A subclass defines `encode` and `decode`, and `is_deterministic` if equal values always have equal bytes: only then
+    can it encode keys.
 
     >>> class Hexadecimal(Coder):
     ...     def encode(self, value):
@@ -118,7 +118,7 @@ class Coder(ByBytes):
         return False
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """This coder or a deterministic one like it.
+        """Returns this coder or a deterministic one like it.
 
         Args:
             step_label: The step that needs it, for the error.
@@ -139,16 +139,16 @@ class Coder(ByBytes):
         )
 
     def estimate_size(self, value: Any) -> int:
-        """Roughly how many bytes a value takes; by default, the length of its encoding."""
+        """Returns roughly how many bytes a value takes; by default, the length of its encoding."""
         return len(self.encode(value))
 
     def to_type_hint(self) -> object:
-        """The type of the values; NotImplementedError where a coder does not say."""
+        """Returns the type of the values; NotImplementedError if a coder does not define it."""
         raise NotImplementedError
 
     @classmethod
     def from_type_hint(cls, typehint: object, registry: Registry) -> Coder:
-        """A coder of this class for values of a type; by default the type makes no difference."""
+        """Returns a coder of this class for values of a type; by default the type makes no difference."""
         return cls()
 
     def is_kv_coder(self) -> bool:
@@ -156,11 +156,11 @@ class Coder(ByBytes):
         return False
 
     def key_coder(self) -> Coder:
-        """The coder of the keys; ValueError if the values are not pairs."""
+        """Returns the coder of the keys; ValueError if the values are not pairs."""
         raise self._not_of_pairs("key_coder")
 
     def value_coder(self) -> Coder:
-        """The coder of the values; ValueError if the values are not pairs."""
+        """Returns the coder of the values; ValueError if the values are not pairs."""
         raise self._not_of_pairs("value_coder")
 
     def _not_of_pairs(self, method: str) -> Exception:
@@ -169,7 +169,7 @@ class Coder(ByBytes):
         return refusal(ValueError, f"{self!r} is not a coder of pairs", hint="use a TupleCoder of two coders")
 
     def version_tag(self) -> str:
-        """A mark that changes when the format does (Beam's name); empty here."""
+        """Returns a mark that changes when the format does (Beam's name); empty here."""
         return ""
 
     def __repr__(self) -> str:

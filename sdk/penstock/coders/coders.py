@@ -90,7 +90,7 @@ class StrUtf8Coder(Coder):
 
 
 class ToBytesCoder(Coder):
-    """Writes anything as text, for output only: bytes unchanged, all else as the UTF-8 of its ``str`` (Beam's name).
+    """Writes any value as text, for output only: bytes unchanged, others as the UTF-8 of their ``str`` (Beam's name).
 
     >>> ToBytesCoder().encode(12)
     b'12'
@@ -120,7 +120,7 @@ class BytesCoder(_Primitive):
         """Writes the bytes; AssertionError, as in Beam, for any other type."""
         if not isinstance(value, bytes):
             what = f"a BytesCoder encodes bytes, not {noun_for(value)}"
-            raise refusal(AssertionError, what, hint="use the coder of that type, or encode the value before")
+            raise refusal(AssertionError, what, hint="use the coder of that type, or encode the value first")
         stream.write(value, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> bytes:
@@ -153,7 +153,7 @@ class VarIntCoder(_Primitive):
     _type = int
 
     def encode(self, value: int) -> bytes:
-        """The bytes of a number; OverflowError if it does not fit in 64 bits with a sign."""
+        """Returns the bytes of a number; OverflowError if it does not fit in 64 bits with a sign."""
         # Numbers in cells are encoded all the time, and are mostly short.
         if type(value) is int and 0 <= value < 1 << 63:
             return SHORT_SIZES[value] if value < 128 else encode_long_size(value)
@@ -273,7 +273,7 @@ class DecimalCoder(_Primitive):
         """Writes a number; TypeError, as in Beam, for infinities and NaN."""
         sign, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int):
-            hint = "leave out infinite numbers and NaN, or encode their text"
+            hint = "leave out infinite numbers and NaN, or encode them as strings"
             raise refusal(TypeError, "a DecimalCoder encodes finite numbers only", hint=hint)
         stream.write_var_int64(-exponent)
         whole = int(Decimal((0, digits, 0)))
@@ -347,7 +347,7 @@ class TupleCoder(FastCoder):
         return cls(registry.get_coder(part) for part in typehint.tuple_types)
 
     def coders(self) -> tuple[Coder, ...]:
-        """The coders of the parts."""
+        """Returns the coders of the parts."""
         return self._coders
 
     def is_kv_coder(self) -> bool:
@@ -484,7 +484,7 @@ class NullableCoder(_OfOne):
 
     @classmethod
     def from_type_hint(cls, typehint: object, registry: Registry) -> NullableCoder:
-        """The coder of an ``Optional`` hint; TypeError for any other."""
+        """Returns the coder of an ``Optional`` hint; TypeError for any other."""
         if not typehints.is_nullable(typehint):
             raise refusal(TypeError, f"{typehint!r} does not allow None", hint="use Optional[...]")
         return cls(registry.get_coder(typehints.get_concrete_type_from_nullable(typehint)))
@@ -580,7 +580,7 @@ class ShardedKeyCoder(_OfOne):
 
     @classmethod
     def from_type_hint(cls, typehint: object, registry: Registry) -> ShardedKeyCoder:
-        """The coder of a ``ShardedKeyType`` hint; ValueError for any other."""
+        """Returns the coder of a ``ShardedKeyType`` hint; ValueError for any other."""
         if not hasattr(typehint, "key_type"):
             raise refusal(ValueError, f"{typehint!r} is not a ShardedKeyType", hint="use ShardedKeyType[K]")
         return cls(registry.get_coder(typehint.key_type))
@@ -743,7 +743,7 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
         return self._fallback_coder.is_deterministic()
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """A `DeterministicFastPrimitivesCoder`, which refuses values at run time."""
+        """Returns a `DeterministicFastPrimitivesCoder`, which refuses values at run time."""
         return self if self.is_deterministic() else DeterministicFastPrimitivesCoder(self, step_label)
 
 
@@ -761,7 +761,7 @@ class KeyCoder(Coder):
     """
 
     def encode(self, value: object) -> bytes:
-        """The bytes of a key; TypeError if it has no deterministic encoding."""
+        """Returns the bytes of a key; TypeError if it has no deterministic encoding."""
         return encode_key(value)
 
     def decode(self, encoded: bytes) -> Any:
@@ -809,7 +809,7 @@ DeterministicFastPrimitivesCoderV2 = DeterministicFastPrimitivesCoder
 
 
 class FakeDeterministicFastPrimitivesCoder(FastPrimitivesCoder):
-    """A `FastPrimitivesCoder` that claims to be deterministic though it may not be (Beam's name).
+    """A `FastPrimitivesCoder` that claims to be deterministic, even if it is not (Beam's name).
 
     Register it as the fallback coder if you know that your keys are pickled alike everywhere.
     """

@@ -75,12 +75,12 @@ def list_key_classes() -> tuple[type, ...]:
 
 
 def name_of(cls: type) -> bytes:
-    """The name of a class in an encoded key."""
+    """Returns the name of a class in an encoded key."""
     return f"{cls.__module__}:{cls.__qualname__}".encode()
 
 
 def find_key_class(name: bytes) -> type:
-    """The class that an encoded key names; LookupError if it can neither be imported nor is registered."""
+    """Returns the class that an encoded key names; LookupError if it can neither be imported nor is registered."""
     found = _classes.get(name)
     if found is None:
         found = _import(name)
@@ -120,8 +120,8 @@ def _pack_micros(*micros: int) -> bytes:
     try:
         return _micros(*micros) if len(micros) == 1 else _interval_micros(*micros)
     except struct.error:
-        why = "it is so far from 1970 that its microseconds do not fit into 64 bits"
-        raise make_encoding_error(Timestamp, why, "use another time, or its text") from None
+        why = "it is too far from 1970: its microseconds do not fit into 64 bits"
+        raise make_encoding_error(Timestamp, why, "use another time, or a string") from None
 
 
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -148,7 +148,7 @@ def frame_parts(parts: Iterable[bytes], head: bytes) -> bytes:
 
 
 def encode_long_size(size: int) -> bytes:
-    """A size of 128 or more, as `frame_parts` writes it."""
+    """Returns a size of 128 or more, as `frame_parts` writes it."""
     digits = bytearray()
     while size > 127:
         digits.append(size & 127 | 128)
@@ -158,7 +158,7 @@ def encode_long_size(size: int) -> bytes:
 
 
 def unframe_parts(data: bytes, position: int) -> list[bytes]:
-    r"""The parts that `frame_parts` wrote, from `position` to the end.
+    r"""Returns the parts that `frame_parts` wrote, from `position` to the end.
 
     >>> unframe_parts(b"(\x02ab\x00", 1)
     [b'ab', b'']
@@ -273,7 +273,7 @@ def _zone(parts: Any) -> datetime.tzinfo | None:
 
 
 def class_encoder(kind: type, base_with_coder: type | None = None) -> Encoder:
-    """The encoder of a user's class that Beam encodes deterministically; TypeError for any other class.
+    """Returns the encoder of a user's class that Beam encodes deterministically; TypeError for any other class.
 
     These are enums, frozen dataclasses (their ``init`` fields), named tuples, and classes with
     ``__setstate__`` that do not define ``__reduce__``. A coder may be registered for a base of the class,
@@ -299,7 +299,7 @@ def class_encoder(kind: type, base_with_coder: type | None = None) -> Encoder:
         why = (
             f"the coder that is registered for {base_with_coder.__qualname__} is not used for derived classes"
         )
-        raise make_encoding_error(kind, why, f"register a coder for {kind.__qualname__}, too")
+        raise make_encoding_error(kind, why, f"also register a coder for {kind.__qualname__}")
     raise make_encoding_error(kind)
 
 
@@ -406,7 +406,7 @@ _pack_float = struct.Struct(">cd").pack
 
 
 def encode_key(value: object) -> bytes:
-    r"""The bytes of a key: equal for two keys if and only if they are the same key.
+    r"""Returns the bytes of a key: equal for two keys if and only if they are the same key.
 
     Raises:
         TypeError: The key, or a part of it, is of a type that has no deterministic encoding.
@@ -435,7 +435,7 @@ _NOT_A_KEY = (
 
 
 def decode_key(data: bytes) -> Any:
-    """The key that `encode_key` encoded.
+    """Returns the key that `encode_key` encoded.
 
     Raises:
         ValueError: The bytes are not an encoded key.
@@ -456,7 +456,7 @@ def decode_key(data: bytes) -> Any:
 
 
 def encode_keys(values: Sequence[object]) -> list[bytes]:
-    """The bytes of many keys; faster than one by one if all are of one type."""
+    """Returns the bytes of many keys; faster than one by one if all are of one type."""
     kinds = set(map(type, values))
     if len(kinds) != 1:
         return [encode_key(value) for value in values]

@@ -92,7 +92,7 @@ def _coder_of(kind: Any) -> Any:
     registry = registry_in_use()
     coder = registry.registered_coder(kind)
     if coder is None:
-        what = f"an object of class {kind.__qualname__} was written with a coder, and none is registered now"
+        what = f"an object of class {kind.__qualname__} was written with a coder that is no longer registered"
         raise refusal(TypeError, what, hint="register the coder of the class in this program as well")
     return coder
 

@@ -54,7 +54,7 @@ class RowCoder(FastCoder):
             self.components = [coder.as_deterministic_coder(label) for coder in self.components]
 
     def encode_to_stream(self, value: object, stream: OutputStream, nested: bool) -> None:
-        """Writes a record; ValueError if a field that may not be None is None."""
+        """Writes a record; ValueError if a field that must not be None is None."""
         parts = [getattr(value, name) for name in self._names]
         stream.write_var_int64(len(parts))
         mask = sum(1 << index for index, part in enumerate(parts) if part is None)

@@ -60,11 +60,11 @@ class OutputStream:
             raise refusal(TypeError, str(error), hint="encode a number") from None
 
     def size(self) -> int:
-        """The number of bytes written."""
+        """Returns the number of bytes written."""
         return len(self._data)
 
     def get(self) -> bytes:
-        """The bytes written."""
+        """Returns the bytes written."""
         return bytes(self._data)
 
 
@@ -84,33 +84,33 @@ class InputStream:
         self._position = 0
 
     def size(self) -> int:
-        """The number of bytes left."""
+        """Returns the number of bytes left."""
         return len(self._data) - self._position
 
     def read(self, size: int) -> bytes:
-        """The next `size` bytes."""
+        """Returns the next `size` bytes."""
         if not 0 <= size <= self.size():
-            what = f"the encoded value ends too early: {size} bytes wanted, {self.size()} left"
+            what = f"the encoded value ends too early: {size} bytes expected, {self.size()} left"
             raise refusal(EOFError, what, hint=ENCODED_OTHERWISE)
         start = self._position
         self._position += size
         return bytes(self._data[start : self._position])
 
     def read_all(self, nested: bool = False) -> bytes:
-        """All bytes left; if nested, the next size and that many bytes."""
+        """Returns all bytes left; if nested, the next size and that many bytes."""
         return self.read(self.read_var_int64() if nested else self.size())
 
     def read_byte(self) -> int:
-        """The next byte."""
+        """Returns the next byte."""
         position = self._position
         if position >= len(self._data):
-            what = "the encoded value ends too early: 1 byte wanted, 0 left"
+            what = "the encoded value ends too early: 1 byte expected, 0 left"
             raise refusal(EOFError, what, hint=ENCODED_OTHERWISE)
         self._position = position + 1
         return self._data[position]
 
     def read_var_int64(self) -> int:
-        """The number that `OutputStream.write_var_int64` wrote; ValueError if it is longer than 64 bits."""
+        """Returns the number that `OutputStream.write_var_int64` wrote; ValueError if it is longer than 64 bits."""
         result = shift = 0
         while True:
             byte = self.read_byte()
@@ -127,5 +127,5 @@ class InputStream:
         return result - (1 << 64) if result >= 1 << 63 else result
 
     def read_packed(self, form: str) -> Any:
-        """The number that `OutputStream.write_packed` wrote."""
+        """Returns the number that `OutputStream.write_packed` wrote."""
         return struct.unpack(f">{form}", self.read(struct.calcsize(f">{form}")))[0]

@@ -45,9 +45,9 @@ class CoderRegistry:
         self._fallback_coder = fallback_coder or FirstOf([coders.FastPrimitivesCoder])
 
     def register_fallback_coder(self, fallback_coder: Any) -> None:
-        """Puts a coder class before the present fallback; its ``from_type_hint`` may raise to pass a type on.
+        """Adds a coder class before the current fallback; its ``from_type_hint`` may raise to pass on a type.
 
-        If the coder says that it is deterministic, it also encodes keys of classes without a deterministic encoding.
+        If the coder is deterministic, it also encodes keys of classes without a deterministic encoding.
         """
         self.custom_fallbacks.append(fallback_coder)
         self._fallback_coder = FirstOf([fallback_coder, self._fallback_coder])
@@ -78,14 +78,14 @@ class CoderRegistry:
         return typehint_type
 
     def registered_coder(self, kind: object) -> Coder | None:
-        """The coder that the user registered for exactly this type; None if there is none."""
+        """Returns the coder that the user registered for exactly this type; None if there is none."""
         key = _lookup_key(kind)
         if not any(_lookup_key(custom) == key for custom in self.custom_types):
             return None
         return self._coders[key].from_type_hint(kind, self)
 
     def get_coder(self, typehint: object) -> Coder:
-        """The coder of a type or type hint; the fallback if it is unknown.
+        """Returns the coder of a type or type hint; the fallback if it is unknown.
 
         >>> CoderRegistry().get_coder(int), CoderRegistry().get_coder(None)
         (VarIntCoder, FastPrimitivesCoder)
@@ -97,7 +97,7 @@ class CoderRegistry:
     def get_custom_type_coder_tuples(
         self, types: Iterable[Any] | None = None
     ) -> list[tuple[Any, type[Coder]]]:
-        """The user's types, or those of them that are in `types`, each with its coder class."""
+        """Returns the user's types, or those of them that are in `types`, each with its coder class."""
         wanted = None if types is None else list(types)
         return [
             (kind, self._coders[_lookup_key(kind)])
@@ -111,7 +111,8 @@ class CoderRegistry:
             self.register_coder(kind, coder_class)
 
     def verify_deterministic(self, key_coder: Coder, op_name: str, silent: bool = True) -> Coder:
-        """The coder for the keys of a step: `key_coder`, or a deterministic one like it, ValueError if there is none.
+        """Returns the coder for a step's keys: `key_coder`, or a deterministic one like it; ValueError if there is
+        none.
 
         As in Beam, `silent` has no effect.
         """
@@ -120,7 +121,7 @@ class CoderRegistry:
         message = three_parts(
             f"the key coder {key_coder!r} is not deterministic, so equal keys might not be grouped",
             where=f"at step {op_name!r}",
-            hint="give the step before a type hint, or the class of the keys a deterministic coder",
+            hint="give the previous step a type hint, or the class of the keys a deterministic coder",
         )
         return key_coder.as_deterministic_coder(op_name, message)
 
@@ -132,7 +133,7 @@ class FirstOf:
         self._coders = list(coders)
 
     def from_type_hint(self, typehint: object, registry: Registry) -> Coder:
-        """The coder of the first class that makes one; ValueError if none does."""
+        """Returns the coder of the first class that makes one; ValueError if none does."""
         reasons = []
         for coder_class in self._coders:
             try:

@@ -1,4 +1,4 @@
-"""Tells type checkers the type of ``left | transform``: what ``expand`` returns for the left side."""
+"""Declares the type of ``left | transform`` for type checkers: what ``expand`` returns for the left side."""
 
 from __future__ import annotations
 

@@ -72,14 +72,14 @@ class AppliedPTransform:
         return tuple(self.main_inputs.values())
 
     def named_inputs(self) -> dict[str, pvalue.PCollection[Any]]:
-        """The PCollections among the inputs by name; side inputs are ``side0``, ``side1``, ``side2``."""
+        """Returns the PCollections among the inputs by name; side inputs are ``side0``, ``side1``, ``side2``."""
         named = {
             name: value for name, value in self.main_inputs.items() if isinstance(value, pvalue.PCollection)
         }
         return {**named, **{f"side{index}": side.pvalue for index, side in enumerate(self.side_inputs)}}
 
     def named_outputs(self) -> dict[str, pvalue.PCollection[Any]]:
-        """The PCollections among the outputs, by the tag as text."""
+        """Returns the PCollections among the outputs, by the tag as a string."""
         return {
             str(tag): value for tag, value in self.outputs.items() if isinstance(value, pvalue.PCollection)
         }
@@ -93,21 +93,21 @@ class AppliedPTransform:
         return bool(self.parts) or all(value.producer is not self for value in self.outputs.values())
 
     def explanations(self) -> Iterator[tuple[str, str]]:
-        """The labels of the composites here that say more about themselves, and what they say."""
+        """Yields the labels of the composites here that say more about themselves, and what they say."""
         if self.transform is not None and self.transform.explained:
             yield self.full_label, self.transform.explained
         for part in self.parts:
             yield from part.explanations()
 
     def facts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The labels here, each with a line for each fact of the transform's display data."""
+        """Yields the labels here, each with a line for each fact of the transform's display data."""
         if isinstance(self.transform, HasDisplayData):
             yield self.full_label, tuple(map(str, DisplayData.create_from(self.transform).items))
         for part in self.parts:
             yield from part.facts()
 
     def leaves(self) -> Iterator[AppliedPTransform]:
-        """The transforms without parts below it, in the order of application."""
+        """Yields the transforms without parts below it, in the order of application."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -158,7 +158,7 @@ def encode_annotations(annotations: Mapping[str, Any] | None) -> dict[str, bytes
     for key, value in (annotations or {}).items():
         if not isinstance(value, (str, bytes)):
             what = f"Unknown annotation type {type(value).__name__} for {key}"
-            raise refusal(TypeError, what, hint="pass text or bytes")
+            raise refusal(TypeError, what, hint="pass a string or bytes")
         encoded[key] = value.encode() if isinstance(value, str) else value
     return encoded
 
@@ -169,13 +169,13 @@ _annotations: contextvars.ContextVar[Mapping[str, bytes]] = contextvars.ContextV
 
 
 def current_annotations() -> Mapping[str, bytes]:
-    """The annotations of the blocks around the present line of the program."""
+    """Returns the annotations of the blocks around the current line of the program."""
     return _annotations.get()
 
 
 @contextlib.contextmanager
 def transform_annotations(**annotations: object) -> Iterator[None]:
-    """Annotates the transforms applied in the block, also inside composites, with text or bytes (Beam's name)."""
+    """Annotates the transforms applied in the block, also inside composites, with strings or bytes (Beam's name)."""
     token = _annotations.set({**_annotations.get(), **encode_annotations(annotations)})
     try:
         yield

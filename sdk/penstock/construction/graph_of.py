@@ -19,7 +19,7 @@ TypeChecks: TypeAlias = Literal["all", "sampled"]
 
 
 def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph.Graph:
-    """The graph below a node of the pipeline's tree; by default without type checks at run time.
+    """Returns the graph below a node of the pipeline's tree; by default without type checks at run time.
 
     The steps are in the order of application. A transform can only be applied after the ones that it reads from, and so
     the order is topological.
@@ -28,7 +28,7 @@ def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph
 
 
 def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
-    """The graph of a PCollection's pipeline, and the number of the edge that the PCollection became."""
+    """Returns the graph of a PCollection's pipeline, and the number of the edge that the PCollection became."""
     pipeline = pcoll.pipeline
     builder = _built(pipeline.root_transform(), type_checks(pipeline.options))
     return builder.graph(), builder.numbers[id(pcoll)]

@@ -38,19 +38,19 @@ class AppliedTransform(Protocol):
         """Raises an error if the output's element types do not fit its hints."""
 
     def infer_output_type(self, input_type: object) -> object:
-        """The type of the output's elements."""
+        """Returns the type of the output's elements."""
 
     def to_primitive(self) -> graph.Primitive | None:
-        """The primitive that the runner executes for it; None for composites."""
+        """Returns the primitive that the runner executes for it; None for composites."""
 
     def get_type_hints(self) -> Any:
-        """Its type hints."""
+        """Returns its type hints."""
 
     def get_resource_hints(self) -> dict[str, bytes]:
-        """Its resource hints."""
+        """Returns its resource hints."""
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The windowing of its output."""
+        """Returns the windowing of its output."""
 
     def annotations(self) -> dict[str, str | bytes]:
         """Facts about it for tools, by name."""
@@ -93,10 +93,10 @@ class Construction(Protocol):
         """Applies a transform under a label."""
 
     def current_transform(self) -> Any:
-        """The record of the transform that is being applied now; at the top of the program, the root."""
+        """Returns the record of the transform that is being applied now; at the top of the program, the root."""
 
     def root_transform(self) -> Any:
-        """The root of the tree of applied transforms."""
+        """Returns the root of the tree of applied transforms."""
 
     def run(self, test_runner_api: object = "AUTO") -> Any:
         """Runs the pipeline."""

@@ -67,18 +67,18 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class Pipeline(HasDisplayData, WithoutElements):
-    """A program of transforms over PCollections (Beam's ``Pipeline``).
+    """A graph of transforms over PCollections, which a runner runs (Beam's ``Pipeline``).
 
-    As a context manager it runs at the end of the block, and waits unless the option ``no_wait_until_finish`` is set;
-    the result is then in `result`.
+    Used as a context manager, it runs at the end of the block, and waits unless the option ``no_wait_until_finish`` is
+    set. The attribute `result` then has the result.
 
     Args:
         runner: A runner or its name; by default the option ``runner``, whose default is the Spark runner.
-        options: Options; the pipeline works on a copy. ``PipelineOptions()`` reads the program's command line, which a
-            pipeline without `options` and `argv` does not: a warning names the flags that nothing reads.
+        options: Options; the pipeline works on a copy. ``PipelineOptions()`` reads the program's command line; a
+            pipeline without `options` and `argv` does not read it, and a warning names the flags that are not read.
         argv: Command-line arguments for options, if `options` is None.
-        display_data: Facts about the pipeline for tools.
-        runner_arguments: More options by name, such as ``mode="batch"``, or ``spark=session`` to use an existing
+        display_data: Display data of the pipeline, for tools.
+        runner_arguments: Further options by name, such as ``mode="batch"``, or ``spark=session`` to use an existing
             session.
 
     >>> pipeline = Pipeline()
@@ -129,7 +129,7 @@ class Pipeline(HasDisplayData, WithoutElements):
     def runner(self) -> Any:
         """The runner; the first use turns a name into a runner.
 
-        Only this property, `run` and `explain` lead from a pipeline to a runner.
+        Only this property, `run` and `explain` use a runner.
         """
         if self._runner is None or isinstance(self._runner, str):
             self._runner = create_runner(
@@ -143,13 +143,13 @@ class Pipeline(HasDisplayData, WithoutElements):
         return bool(self._type_options.allow_unsafe_triggers)
 
     def display_data(self) -> dict[str, Any]:
-        """The facts given to the constructor."""
+        """Returns the display data that was passed to the constructor."""
         return self._display_data
 
     def run(self, test_runner_api: Any = "AUTO") -> Any:
         """Runs the pipeline, and returns a `PipelineResult`; the pipeline may still be running.
 
-        Beam's argument `test_runner_api` has no meaning here.
+        Beam's argument `test_runner_api` has no effect here.
         """
         self._unrun.forget()
         for handler in self.error_handlers:
@@ -166,11 +166,11 @@ class Pipeline(HasDisplayData, WithoutElements):
         return "\n\n".join([*parts, str(self.runner.explain(self, self._options))])
 
     def to_graph(self) -> graph.Graph:
-        """The pipeline as the compiler's input: steps over primitives, and edges."""
+        """Returns the pipeline as the compiler's input: steps over primitives, and edges."""
         return graph_of(self.root_transform(), type_checks(self._options))
 
     def facts(self) -> dict[str, tuple[str, ...]]:
-        """The display data of each transform as lines, by label; drawings show them (penstock's own)."""
+        """Returns the display data of each transform as lines, by label; drawings show them (penstock's own)."""
         return dict(self.root_transform().facts())
 
     def _repr_html_(self) -> str:
@@ -355,16 +355,16 @@ class Pipeline(HasDisplayData, WithoutElements):
             yield
 
     def root_transform(self) -> AppliedPTransform:
-        """The root of the tree, for whoever runs or shows the pipeline."""
+        """Returns the root of the tree, for runners and for drawings of the pipeline."""
         self._unrun.forget()
         return self._stack[0]
 
     def current_transform(self) -> AppliedPTransform:
-        """The record of the transform that is being applied now; the root at the top of the program."""
+        """Returns the record of the transform that is being applied now; the root at the top of the program."""
         return self._stack[-1]
 
     def register_error_handler(self, handler: object) -> None:
-        """Adds an error handler, which has to be closed before the pipeline runs."""
+        """Adds an error handler, which must be closed before the pipeline runs."""
         self.error_handlers.append(handler)
 
 

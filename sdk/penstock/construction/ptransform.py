@@ -77,10 +77,10 @@ apply_to: LateBinding[[Any, Any, str | None], Any] = LateBinding("penstock.trans
 
 
 class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
-    """A step to apply with ``pcoll | transform`` (Beam's ``PTransform``).
+    """A step that is applied with ``pcoll | transform`` (Beam's ``PTransform``).
 
     A composite overrides `expand` and applies other transforms there. A primitive returns a new PCollection from
-    `expand`, and says what it does in `to_primitive`. A step without a `label` is named after its class.
+    `expand`, and describes its work in `to_primitive`. A step without a `label` is named after its class.
 
     >>> str(PTransform("Read scores"))
     '<PTransform(PTransform) label=[Read scores]>'
@@ -119,7 +119,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         """Called with the pipeline's options before the transform is applied."""
 
     def default_label(self) -> str:
-        """The name of a step without a given name."""
+        """Returns the name of a step that has no label."""
         return type(self).__name__
 
     def expand(self, input_or_inputs: InputT, /) -> OutputT:
@@ -141,7 +141,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return {"python_type": f"{type(self).__module__}.{type(self).__qualname__}"}
 
     def default_type_hints(self) -> IOTypeHints:
-        """The type hints on the class, then the ones from the annotations of `expand`."""
+        """Returns the type hints on the class, then the ones from the annotations of `expand`."""
         return get_type_hints(type(self)).with_defaults(self._hints_of_expand())
 
     def _hints_of_expand(self) -> Any:
@@ -169,7 +169,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return self
 
     def get_resource_hints(self) -> dict[str, bytes]:
-        """The resource hints so far, by Beam's names for them."""
+        """Returns the resource hints so far, by Beam's names for them."""
         # Subclasses do not always call this class's constructor.
         hints: dict[str, bytes] = self.__dict__.setdefault("_resource_hints", {})
         return hints
@@ -196,15 +196,15 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
             if given is not None and hint and not typehints.is_consistent_with(given, hint):
                 shown = f"expected {typehints.show_type(hint)}, got {typehints.show_type(given)}"
                 what = f"{side.title()} type hint violation at {self.label}{context}: {shown}"
-                hint = "correct the type hints of this transform or of the one before it"
+                hint = "correct the type hints of this transform or of the previous one"
                 raise refusal(TypeCheckError, what, where=self._where(), hint=hint)
 
     def infer_output_type(self, input_type: object) -> object:
-        """The type of the output's elements for input elements of `input_type`."""
+        """Returns the type of the output's elements for input elements of `input_type`."""
         return self.get_type_hints().simple_output_type(self.label) or typehints.Any
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The windowing of the output: the first input's, or the default."""
+        """Returns the windowing of the output: the first input's, or the default."""
         for value in inputs:
             if isinstance(value, pvalue.PCollection):
                 return value.windowing
@@ -263,7 +263,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
 
 
 def where_of(transform: PTransform[Any, Any]) -> str | None:
-    """The middle part of an error about a transform that is being applied; None outside of the user's files."""
+    """Returns the middle part of an error about a transform that is being applied; None outside of the user's files."""
     return transform._where()
 
 
@@ -275,13 +275,13 @@ def check_pcollection(transform: PTransform[Any, Any], pcoll: PCollection[Any]) 
 def inputs_of(
     transform: PTransform[Any, Any], pvalueish: object
 ) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
-    """The input of a transform, and the values in it."""
+    """Returns the input of a transform, and the values in it."""
     return transform._extract_input_pvalues(pvalueish)
 
 
 @contextmanager
 def set_label(transform: PTransform[Any, Any], label: str) -> Iterator[None]:
-    """Gives a transform a label while it is applied: its own code, and a user's `expand`, ask for it."""
+    """Sets the label of a transform while it is applied: its own code, and a user's `expand`, read it."""
     own_label, transform.label = transform._user_label, label
     try:
         yield
@@ -302,14 +302,14 @@ def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
 
 
 def check_hint(hint: object) -> Any:
-    """A type hint in the form that checks need; anything else raises a TypeError."""
+    """Returns a type hint in the form that checks need; anything else raises a TypeError."""
     converted = native_type_compatibility.convert_to_beam_type(hint)
     typehints.validate_composite_type_param(converted, "Type hints for a PTransform")
     return converted
 
 
 def get_named_nested_pvalues(pvalueish: object, as_inputs: bool = False) -> Iterator[tuple[Any, Any]]:
-    """The values in nested tuples, lists and dicts, each named by the keys on the way (Beam's name).
+    """Yields the values in nested tuples, lists and dicts, each named by the keys on the way (Beam's name).
 
     By default only pipeline values count. With `as_inputs` every value counts, and a list is one value.
 
@@ -419,7 +419,7 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
         self._cuts_label = not options.is_compat_version_prior_to("2.68.0")
 
     def default_label(self) -> str:
-        """The function's name with its first argument, shortened if it is long."""
+        """Returns the function's name with its first argument, shortened if it is long."""
         name = label_from_callable(self._fn)
         if not self._args:
             return name
@@ -461,9 +461,9 @@ def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, P
 def shown_as(
     step: Callable[[], PTransformT],
 ) -> Callable[[Callable[P, PTransform[Any, Any]]], Callable[P, PTransformT]]:
-    """A decorator above `ptransform_fn` that says which class type checkers see; it is never made.
+    """Returns a decorator above `ptransform_fn` that says which class type checkers see; it is never made.
 
-    The result of `ptransform_fn` has type parameters of its own, which a checker would have to know before it knows the
+    The result of `ptransform_fn` has its own type parameters, which a checker would have to know before it knows the
     elements. In a class, they belong to ``expand``.
     """
     return lambda make: cast(Callable[P, PTransformT], make)
@@ -500,7 +500,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         self.kwargs: dict[str, Any] = dict(zip(sorted(kwargs), swapped[len(args) :], strict=True))
 
     def make_fn(self, fn: object, has_side_inputs: bool) -> Any:
-        """The function object for the user's function; subclasses wrap plain functions here."""
+        """Returns the function object for the user's function; subclasses wrap plain functions here."""
         return fn
 
     def default_label(self) -> str:
@@ -515,7 +515,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         return WithTypeHints.with_input_types(self, *args, **kwargs)
 
     def argspec_of_process(self) -> Callable[..., Any]:
-        """The function whose parameters the arguments must fit; by default they may be any."""
+        """Returns the function whose parameters the arguments must fit; by default they may be any."""
         return lambda element, *args, **kwargs: None
 
     def type_check_inputs(self, pvalueish: PCollection[Any]) -> None:

@@ -1,6 +1,6 @@
 """The values of a pipeline's program: PCollections, their tagged outputs, and side-input views.
 
-They hold no data. They say which step makes what, and the runner makes it.
+They hold no data. They describe which step computes what, and the runner computes it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PValue:
     Attributes:
         tag: The tag of the output; None for a main output.
         element_type: The type hint of its elements; None if it is unknown so far.
-        producer: The applied transform that makes it; set when the transform is applied.
+        producer: The applied transform that computes it; set when the transform is applied.
         is_bounded: Whether it ends.
     """
 
@@ -91,7 +91,8 @@ class PValue:
 class PCollection(PValue, WithElements, Generic[ElementT_co]):
     """A collection of elements, bounded or not, that a pipeline computes (Beam's ``PCollection``).
 
-    Equality is identity. It cannot be iterated, because it has no elements before the pipeline runs.
+    Two PCollections are equal only if they are the same object. A PCollection cannot be iterated, because it has no
+    elements before the pipeline runs.
     """
 
     @property
@@ -110,10 +111,11 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         self._windowing = windowing
 
     def collect(self) -> Elements[ElementT_co]:
-        """All elements, in any order, for notebooks and small results (penstock's own, like Beam's ``ib.collect``).
+        """Runs the pipeline up to here and returns all elements, in any order (penstock's own, like ``ib.collect``).
 
-        Runs the steps that lead to this PCollection as a batch, and no others. All elements must fit into the memory of
-        this program. Timestamps and windows are left out; ``beam.Reify`` puts them into the elements.
+        Meant for notebooks and small results. It runs only the steps that lead to this PCollection, as a batch. All
+        elements must fit into the memory of this program. Timestamps and windows are left out; ``beam.Reify`` puts them
+        into the elements.
 
         Returns:
             A list, which a notebook shows as a table.
@@ -126,9 +128,9 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         return Elements(self.pipeline.runner.elements_of(self, None))
 
     def head(self, n: int = 5) -> Elements[ElementT_co]:
-        """Up to `n` elements, whichever Spark finds first; computes only what it takes to find them.
+        """Returns up to `n` elements, whichever Spark finds first; computes only what is needed to find them.
 
-        Otherwise like `collect`.
+        Otherwise it works like `collect`.
 
         Raises:
             ValueError: `n` is not a number of elements.
@@ -413,12 +415,12 @@ if TYPE_CHECKING:
 
 
 def declared_tags(outputs: DoOutputsTuple) -> tuple[str, ...]:
-    """The tags that a step with several outputs has declared, without the main output's."""
+    """Returns the tags that a step with several outputs has declared, without the main output's."""
     return outputs._tags
 
 
 def main_tag_of(outputs: DoOutputsTuple) -> str | None:
-    """The tag of the main output; None if it has none."""
+    """Returns the tag of the main output; None if it has none."""
     return outputs._main_tag
 
 
@@ -429,7 +431,7 @@ def pass_on_outputs(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
 
 
 class AsSideInput:
-    """A whole PCollection as an argument of another step, one view per window; use a subclass (Beam's name)."""
+    """A whole PCollection as an argument of another step, with one view per window; use a subclass (Beam's name)."""
 
     view = ""
 
@@ -465,8 +467,8 @@ _NO_DEFAULT = object()
 class AsSingleton(AsSideInput):
     """Passes the only element of a PCollection, per window, to a step (Beam's ``AsSingleton``).
 
-    An empty PCollection becomes `default_value`, or an `EmptySideInput` without a default. More than one element is an
-    error at run time.
+    An empty PCollection becomes `default_value`, or an `EmptySideInput` without a default. More than one element raises
+    an error at run time.
     """
 
     view = "singleton"
@@ -486,7 +488,7 @@ class AsSingleton(AsSideInput):
 
 
 class AsIter(AsSideInput):
-    """The elements of a PCollection as an iterable, per window (Beam's ``AsIter``)."""
+    """Passes the elements of a PCollection to a step as an iterable, per window (Beam's ``AsIter``)."""
 
     view = "iter"
 
@@ -496,19 +498,19 @@ class AsIter(AsSideInput):
 
 
 class AsList(AsSideInput):
-    """The elements of a PCollection as a list, per window (Beam's ``AsList``)."""
+    """Passes the elements of a PCollection to a step as a list, per window (Beam's ``AsList``)."""
 
     view = "list"
 
 
 class AsDict(AsSideInput):
-    """A PCollection of key-value pairs with unique keys as a dict, per window (Beam's ``AsDict``)."""
+    """Passes key-value pairs with unique keys to a step as a dict, per window (Beam's ``AsDict``)."""
 
     view = "dict"
 
 
 class AsMultiMap(AsSideInput):
-    """A PCollection of pairs as a mapping from key to all its values, per window (Beam's ``AsMultiMap``)."""
+    """Passes pairs to a step as a mapping from each key to all its values, per window (Beam's ``AsMultiMap``)."""
 
     view = "multimap"
 

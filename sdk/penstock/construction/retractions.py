@@ -4,8 +4,8 @@ A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` emits retractions, and so
 ``gives_retractions = True``, such as a join of rows. They pass through all other steps, up to the next grouping, which
 removes the retracted elements. A discarding grouping passes on retractions of elements that it has fired.
 
-A grouping whose windows fire once emits retractions only in the mode ``micro_batch``. Nothing here knows the mode, so
-behind such a grouping a step is accepted that cannot take retractions; the runner refuses it in that mode.
+A grouping whose windows fire once emits retractions only in the mode ``micro_batch``. Nothing here knows the mode, so a
+step after such a grouping is accepted even if it cannot take retractions; the runner refuses it in that mode.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def retractions_of(
             mode = grouped.accumulation_mode
             if mode == AccumulationMode.ACCUMULATING or not fires_again(grouped):
                 return Retractions.NONE
-            # A discarding window that has fired holds nothing from which it could take a value back.
+            # A discarding window that has fired holds nothing from which it could retract a value.
             return Retractions.OF_INPUTS if mode == AccumulationMode.DISCARDING else Retractions.OWN
         case graph.ParDo(dofn) if dofn.gives_retractions:
             return Retractions.OWN
@@ -70,35 +70,36 @@ def may_retract(pcoll: pvalue.PCollection[Any], *, in_rounds: bool = True) -> bo
 
     Args:
         pcoll: The PCollection.
-        in_rounds: Whether the run may be in the mode ``micro_batch``, where windows that else fire once fire again.
+        in_rounds: Whether the run may be in the mode ``micro_batch``, where windows that otherwise fire once fire
+            again.
     """
     return _retracting_step(pcoll, in_rounds=in_rounds) is not None
 
 
 def check_dofn(dofn: DoFn, pcoll: pvalue.PCollection[Any], where: str | None) -> None:
-    """Raises ValueError if retractions may come to a stateful DoFn that does not declare that it takes them."""
+    """Raises ValueError if a stateful DoFn may receive retractions, but does not declare that it takes them."""
     if not dofn.takes_retractions:
         name = type(dofn.timer_owner()).__name__
-        why = f"{name} has state or timers, and does not say that it takes retractions"
+        why = f"{name} has state or timers, and does not declare that it takes retractions"
         hint = (
-            "take them as DoFn.PaneInfoParam's kind tells, and declare takes_retractions = True in the class; "
+            "handle them by the kind of DoFn.PaneInfoParam, and declare takes_retractions = True in the class; "
             "or group in the mode ACCUMULATING or DISCARDING"
         )
         _refuse_retractions(pcoll, why, where, hint)
 
 
 def check_combine_fn(fn: CombineFn, pcoll: pvalue.PCollection[Any], where: str | None) -> None:
-    """Raises ValueError if retractions may come to a CombineFn that declares ``takes_retractions = False``."""
+    """Raises ValueError if a CombineFn may receive retractions, but declares ``takes_retractions = False``."""
     if not fn.takes_retractions:
-        why = f"the CombineFn {fn.default_label()} takes no retractions"
-        _refuse_retractions(pcoll, why, where, "group in the mode ACCUMULATING or DISCARDING before")
+        why = f"the CombineFn {fn.default_label()} does not accept retractions"
+        _refuse_retractions(pcoll, why, where, "group in the mode ACCUMULATING or DISCARDING first")
 
 
 def _refuse_retractions(pcoll: pvalue.PCollection[Any], why: str, where: str | None, hint: str) -> None:
     step = _retracting_step(pcoll, in_rounds=False)
     if step is not None:
-        retracts = "takes earlier results back" if _is_dofn(step) else "accumulates and retracts"
-        what = f"{why}, but its input may hold some: {step.full_label!r} {retracts}"
+        retracts = "retracts earlier results" if _is_dofn(step) else "accumulates and retracts"
+        what = f"{why}, but its input may contain some: {step.full_label!r} {retracts}"
         raise refusal(ValueError, what, where=where, hint=hint)
 
 

@@ -26,7 +26,7 @@ _PASSED_ON = "setup create_accumulator merge_accumulators compact teardown get_a
 def add_type_checks(
     primitive: graph.Primitive, hints: IOTypeHints, label: str, sampled: bool = False
 ) -> graph.Primitive:
-    """A primitive whose user code is checked against the transform's type hints, or the primitive itself.
+    """Returns a primitive whose user code is checked against the transform's type hints, or the primitive itself.
 
     If `sampled`, only the first of every hundred elements is checked. DoFns on whole batches stay unchanged: arrays and
     tables already have the types of their elements.
@@ -78,11 +78,11 @@ class CheckedDoFn(WrappingDoFn):
         return bool(self._inputs or self._outputs)
 
     def describe(self) -> str:
-        """The name of the DoFn inside, for people."""
+        """Returns the name of the DoFn inside, for people."""
         return describe_function(self.dofn)
 
     def process(self, *args: Any, **kwargs: Any) -> Any:
-        """The results of the DoFn inside; a TypeCheckError if a value does not fit its hint."""
+        """Returns the results of the DoFn inside; a TypeCheckError if a value does not fit its hint."""
         if not self._sample.takes():
             return self.dofn.process(*args, **kwargs)
         self._check_arguments(args, kwargs)

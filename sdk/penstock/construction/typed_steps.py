@@ -1,4 +1,4 @@
-"""Tells type checkers which function a step has; no program imports it.
+"""Declares for type checkers which function a step has; no program imports it.
 
 ``sum`` has another type for each type of elements. So a step keeps the type of its whole function, and
 `penstock.construction.pvalue.PCollection` looks at it when the elements are known.
@@ -99,7 +99,7 @@ DeadLetterOf: TypeAlias = tuple[T, tuple[type[BaseException], str, list[str]]]
 """An element with the class, the repr and the traceback of its exception."""
 
 OtherParts: TypeAlias = Row | list[Any]
-"""The elements that a `MapTuple` takes besides tuples, in types that say nothing about the number of parts."""
+"""The elements other than tuples that a `MapTuple` takes, in types that say nothing about the number of parts."""
 
 Outputs: TypeAlias = (
     Iterable[T | TaggedOutput[Any, Any]]

@@ -1,4 +1,4 @@
-"""Says at the end of a program which of its pipelines were never run: nothing else would show that nothing happened."""
+"""Warns at the end of a program about pipelines that were never run, which would otherwise go unnoticed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 3
 
 @dataclass(eq=False)
 class UnrunPipeline:
-    """A pipeline that nothing has run or looked at yet."""
+    """A pipeline that has not been run or shown yet."""
 
     location: Location | None
     steps: int = 0

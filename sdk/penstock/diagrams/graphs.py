@@ -39,7 +39,7 @@ Facts = Mapping[str, Sequence[str]]
 
 
 def svg_of(steps: Sequence[StepView], title: str = "", facts: Facts = MappingProxyType({})) -> str:
-    """The steps as an ``<svg>`` element: each below those that it reads, side inputs dashed; light and dark.
+    """Returns the steps as an ``<svg>`` element: each below those that it reads, side inputs dashed; light and dark.
 
     Args:
         steps: The steps.
@@ -141,7 +141,7 @@ def _edges(steps: Iterable[StepView], boxes: Mapping[str, _Box]) -> list[str]:
 
 
 def html_of(steps: Sequence[StepView], title: str = "", facts: Facts = MappingProxyType({})) -> str:
-    """The steps for a notebook: composites folded into one box each, and all steps on a click; see `svg_of`.
+    """Returns the steps for a notebook: composites folded into one box each, and all steps on a click; see `svg_of`.
 
     >>> html_of([]), "<details>" in html_of([StepView("Top/Pair", "ParDo"), StepView("Top/Sum", "CombinePerKey")])
     ('<p>no steps</p>', True)
@@ -156,7 +156,7 @@ def html_of(steps: Sequence[StepView], title: str = "", facts: Facts = MappingPr
 
 
 def mermaid_of(steps: Sequence[StepView]) -> str:
-    """The steps in the language of Mermaid, which many documents draw.
+    """Returns the steps in the language of Mermaid, which many documents draw.
 
     >>> print(mermaid_of([StepView("Read", "Read"), StepView('Say "a"', "ParDo", ("Read",))]))
     flowchart TD

@@ -1,1 +1,1 @@
-"""Elements of a pipeline: rows, pairs, tagged values, and the windows that they are in."""
+"""Elements of a pipeline: rows, pairs, tagged values, and their windows."""

@@ -1,4 +1,4 @@
-"""Windows in event time, and values with a timestamp of their own.
+"""Windows in event time, and values with their own timestamp.
 
 Windows are half-open: the start belongs to a window, the end to the next one. All times are whole microseconds.
 """
@@ -21,7 +21,7 @@ _PUBLIC = "penstock.transforms.window"
 class IntervalWindow(BoundedWindow):
     """The times from `start` up to, not including, `end`; numbers are seconds (Beam's ``IntervalWindow``).
 
-    A start before `MIN_TIMESTAMP` or an end after `MAX_TIMESTAMP` is moved there: Beam takes them for equal.
+    A start before `MIN_TIMESTAMP` or an end after `MAX_TIMESTAMP` is moved there: for Beam they are equal.
 
     >>> IntervalWindow(0, 60) < IntervalWindow(30, 90), IntervalWindow(0, 60).union(IntervalWindow(30, 90))
     (True, [0.0, 90.0))
@@ -36,7 +36,7 @@ class IntervalWindow(BoundedWindow):
 
     @classmethod
     def from_micros(cls, start_micros: int, end_micros: int) -> Self:
-        """The window between two counts of microseconds: the fast constructor (penstock's own)."""
+        """Returns the window between two counts of microseconds: the fast constructor (penstock's own)."""
         window = object.__new__(cls)
         window.start_micros = start_micros if start_micros > _MIN_MICROS else _MIN_MICROS
         window.end_micros = end_micros if end_micros < _MAX_MICROS else _MAX_MICROS
@@ -51,7 +51,7 @@ class IntervalWindow(BoundedWindow):
         return max(self.start_micros, other.start_micros) < min(self.end_micros, other.end_micros)
 
     def union(self, other: IntervalWindow) -> IntervalWindow:
-        """The smallest window that contains both."""
+        """Returns the smallest window that contains both."""
         return IntervalWindow.from_micros(
             min(self.start_micros, other.start_micros), max(self.end_micros, other.end_micros)
         )
@@ -115,21 +115,21 @@ class GlobalWindow(BoundedWindow):
 
 
 def check_event_times(times_micros: list[int]) -> list[int]:
-    """The event times, if windows can contain all of them.
+    """Returns the event times, if windows can contain all of them.
 
     Raises:
         ValueError: A time is before `MIN_TIMESTAMP` or after `MAX_TIMESTAMP`.
     """
     if times_micros and (min(times_micros) < _MIN_MICROS or max(times_micros) > _MAX_MICROS):
         what = "the event time of an element is beyond the ends of time"
-        hint = "give seconds since 1970, not microseconds or nanoseconds"
+        hint = "pass seconds since 1970, not microseconds or nanoseconds"
         raise refusal(ValueError, what, hint=hint)
     return times_micros
 
 
 @total_ordering
 class TimestampedValue(Generic[V]):
-    """A value that a DoFn yields to give its output another timestamp (Beam's ``TimestampedValue``).
+    """A value with a timestamp, which a DoFn yields to set the timestamp of its output (Beam's ``TimestampedValue``).
 
     A `timestamp` that is a number is in seconds since the epoch.
 

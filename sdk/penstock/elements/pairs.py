@@ -1,4 +1,4 @@
-"""Pairs of a key and a value, and the error about elements that are none."""
+"""Pairs of a key and a value, and the error about elements that are not pairs."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Concurrency:
             raise refusal(TypeError, what, hint="for example retry_on=(OSError, TimeoutError)")
 
     def delays_seconds(self) -> Iterator[float]:
-        """The seconds to wait before each further try: each twice as long as the one before, shortened by chance."""
+        """Returns the seconds to wait before each further try: each twice as long, and randomly shortened."""
         first, longest = self.retry_delay_seconds, self.max_retry_delay_seconds
         return iter(FuzzedExponentialIntervals(first, self.retries, max_delay_secs=longest))
 
@@ -95,7 +95,7 @@ class ConcurrentDoFn(WrappingDoFn):
         self._rate_limit = RateLimit(concurrency.calls_per_second)
 
     def describe(self) -> str:
-        """The name of the DoFn inside, for people."""
+        """Returns the name of the DoFn inside, for people."""
         return f"with_concurrency({type(self.dofn).__name__})"
 
     @property
@@ -120,7 +120,7 @@ class ConcurrentDoFn(WrappingDoFn):
 
 
 async def await_outputs(call: Callable[[], Any], timeout_seconds: float | None) -> Any:
-    """The outputs of an asynchronous call; TimeoutError if they take too long."""
+    """Returns the outputs of an asynchronous call; TimeoutError if they take too long."""
     try:
         async with asyncio.timeout(timeout_seconds) as limit:
             return await outputs_of(call())
@@ -150,7 +150,7 @@ async def outputs_of(result: object) -> Any:
 
 
 def check_outputs(outputs: object) -> Any:
-    """The outputs of an asynchronous call, none for None; TypeError if they are not iterable, or a text or a dict."""
+    """Returns the outputs of an asynchronous call, none for None; TypeError if they are not an iterable of outputs."""
     if outputs is None:
         return ()
     check_result(outputs)
@@ -158,7 +158,7 @@ def check_outputs(outputs: object) -> Any:
 
 
 class AsyncMapDoFn(MapDoFn):
-    """Gives what the asynchronous function `fn` returns."""
+    """Emits what the asynchronous function `fn` returns."""
 
     async def process(self, element: object, *args: object, **kwargs: object) -> Any:  # type: ignore[override]
         return [await self.fn(element, *args, **kwargs)]
@@ -174,7 +174,7 @@ class AsyncMapTupleDoFn(MapTupleDoFn):
 
 
 class AsyncFilterDoFn(FilterDoFn):
-    """Gives the elements for which the asynchronous function `fn` is true."""
+    """Keeps the elements for which the asynchronous function `fn` returns true."""
 
     async def process(self, element: object, *args: object, **kwargs: object) -> Any:  # type: ignore[override]
         return [element] if await self.fn(element, *args, **kwargs) else []

@@ -1,4 +1,4 @@
-"""Batches as DoFns with a ``process_batch`` take and give them, and their converters (Beam's ``typehints.batch``).
+"""The batches that DoFns with a ``process_batch`` take and yield, and their converters (Beam's ``typehints.batch``).
 
 Lists need nothing else. Batches of NumPy, pandas and Arrow come with the runner, which has these libraries.
 """
@@ -53,11 +53,11 @@ class BatchConverter(Generic[B, E]):
         return self._element_type
 
     def produce_batch(self, elements: Sequence[E]) -> B:
-        """A batch of the elements, in their order."""
+        """Returns a batch of the elements, in their order."""
         raise NotImplementedError
 
     def explode_batch(self, batch: B) -> Iterator[E]:
-        """The elements of a batch, in their order."""
+        """Returns the elements of a batch, in their order."""
         raise NotImplementedError
 
     def combine_batches(self, batches: Sequence[B]) -> B:
@@ -65,16 +65,16 @@ class BatchConverter(Generic[B, E]):
         raise NotImplementedError
 
     def get_length(self, batch: B) -> int:
-        """The number of elements of a batch."""
+        """Returns the number of elements of a batch."""
         raise NotImplementedError
 
     def estimate_byte_size(self, batch: B) -> int:
-        """Roughly how many bytes a batch takes."""
+        """Returns roughly how many bytes a batch takes."""
         raise NotImplementedError
 
     @staticmethod
     def register(*, name: str) -> Callable[[Constructor], Constructor]:
-        """A decorator for a function from (element type, batch type) to a converter; `name` appears in errors.
+        """Returns a decorator for a function from (element type, batch type) to a converter; `name` appears in errors.
 
         The function raises a TypeError, which says why, for types that it cannot convert.
 
@@ -85,7 +85,7 @@ class BatchConverter(Generic[B, E]):
         def registered(constructor: Constructor) -> Constructor:
             if name in BATCH_CONVERTER_REGISTRY:
                 what = f"Attempted to register two batch converters with name {name}"
-                raise refusal(AssertionError, what, hint="give each a name of its own")
+                raise refusal(AssertionError, what, hint="give each its own name")
             BATCH_CONVERTER_REGISTRY[name] = constructor
             return constructor
 
@@ -93,7 +93,7 @@ class BatchConverter(Generic[B, E]):
 
     @staticmethod
     def from_typehints(*, element_type: object, batch_type: object) -> BatchConverter[Any, Any]:
-        """The converter for two type hints.
+        """Returns the converter for two type hints.
 
         Raises:
             TypeError: If no registered constructor has one.
@@ -134,7 +134,7 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
     @staticmethod
     @BatchConverter.register(name="list")
     def from_typehints(element_type: object, batch_type: object) -> BatchConverter[Any, Any]:  # type: ignore[override]
-        """The converter; TypeError if the batch type is not a list of these elements."""
+        """Returns the converter; TypeError if the batch type is not a list of these elements."""
         if (
             not isinstance(batch_type, typehints.ListConstraint)
             or typehints.normalize(batch_type.inner_type) != element_type
@@ -143,14 +143,14 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
         return ListBatchConverter(batch_type, element_type)
 
     def produce_batch(self, elements: Sequence[Any]) -> list[Any]:
-        """A new list, which its receiver may change."""
+        """Returns a new list, which its receiver may change."""
         return list(elements)
 
     def explode_batch(self, batch: list[Any]) -> Iterator[Any]:
         return iter(batch)
 
     def combine_batches(self, batches: Sequence[list[Any]]) -> list[Any]:
-        """One list.
+        """Returns one list of the elements of several batches.
 
         >>> BatchConverter.from_typehints(element_type=int, batch_type=list[int]).combine_batches([[1], [2]])
         [1, 2]
@@ -158,13 +158,13 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
         return [element for batch in batches for element in batch]
 
     def get_length(self, batch: list[Any]) -> int:
-        """The list's length; TypeError for other iterables, which are hardly meant as lists."""
+        """Returns the list's length; TypeError for other iterables, which are hardly meant as lists."""
         if isinstance(batch, str | bytes | dict):
             raise TypeError(f"{type(batch).__name__} is not a list")
         return len(batch)
 
     def estimate_byte_size(self, batch: list[Any]) -> int:
-        """An estimate: the coder's sizes of a sample, scaled up to the batch."""
+        """Returns an estimate: the coder's sizes of a sample, scaled up to the batch."""
         import random
 
         if not batch:
@@ -203,7 +203,7 @@ def batch_types_of(dofn: Any, input_type: object, output_type: object) -> BatchT
     """Returns the converters of a DoFn; None if it neither takes nor yields batches.
 
     Raises:
-        TypeError: If nothing says what a batch is, or no converter makes such batches of such elements (Beam's rule).
+        TypeError: If it is not declared what a batch is, or no converter makes such batches (Beam's rule).
     """
     takes = yields = None
     input_type = typehints.Any if input_type is None else input_type
@@ -238,7 +238,7 @@ def _converter(
 
 
 def annotated_input(dofn: Any) -> Any:
-    """The annotation of the first parameter of ``process_batch``; None without that method."""
+    """Returns the annotation of the first parameter of ``process_batch``; None without that method."""
     if not dofn.defines_process_batch:
         return None
     first = next(iter(get_signature(dofn.process_batch).parameters.values()), None)
@@ -248,7 +248,7 @@ def annotated_input(dofn: Any) -> Any:
 
 
 def annotated_output(dofn: Any, input_type: object) -> Any:
-    """The type of the batches that a DoFn yields; None if it yields elements."""
+    """Returns the type of the batches that a DoFn yields; None if it yields elements."""
     found = {}
     if dofn.defines_process and dofn.process_yields_batches:
         found["process"] = _yielded(dofn, "process", input_type)
@@ -284,7 +284,7 @@ def _yielded(dofn: object, name: str, input_type: object) -> object:
 
 
 def element_hints(dofn: Any) -> IOTypeHints:
-    """The annotations of the methods that take elements, and of those that give elements; TypeError if they differ."""
+    """Returns the annotations of methods that take elements and of those that yield them; TypeError if they differ."""
     hints = None
     if dofn.defines_process:
         hints = IOTypeHints.from_callable(dofn.process)
@@ -318,7 +318,7 @@ def check_batch_parameters(dofn: object, method: Any) -> None:
 
 
 def _unsaid(dofn: object, verb: str, method: str) -> TypeError:
-    what = f"nothing says which batches {_name(dofn)}.process_batch() {verb}"
+    what = f"it is not declared which batches {_name(dofn)}.process_batch() {verb}"
     hint = f"give it a type annotation, as in batch: list[int], or override {method}"
     return refusal(TypeError, what, hint=hint)
 

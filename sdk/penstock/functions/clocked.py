@@ -16,8 +16,8 @@ class ClockedDoFn(DoFn):
     """The base of DoFns without state that ask for the processing time (penstock's own).
 
     Attributes:
-        now_micros: Returns the time at which the present elements have arrived; a stream sets it. The clock of a batch
-            stands still before all times.
+        now_micros: Returns the time at which the current elements arrived; a stream sets it. In a batch, the clock
+            stays at the minimum time.
     """
 
     now_micros: Callable[[], int] = staticmethod(_before_all_times)

@@ -28,21 +28,22 @@ def _undefined(fn: CombineFn, signature: str) -> NotImplementedError:
 
 
 class CombineFn(WithTypeHints, HasDisplayData):
-    """A rule that combines values (Beam's ``CombineFn``): values are added to accumulators, which are then merged.
+    """Combines values into one: adds them to accumulators, and merges these (Beam's ``CombineFn``).
 
-    The result must not depend on how the values were divided, or on their order. A subclass defines
+    The result must not depend on the order of the values, or on how they were divided. A subclass defines
     `create_accumulator`, `add_input`, `merge_accumulators` and `extract_output`. Every method also receives
     the further arguments of the transform.
 
-    A subclass may also define ``subtract_input(self, mutable_accumulator, element, *args, **kwargs)``: the accumulator
-    without a value that was added before, or will be (the paper's ``uncombine``). The runner asks ``hasattr``. Without
-    it, a step whose input may hold retractions keeps all values, and recombines the remaining ones. That is
-    always right; ``subtract_input`` has to be exact. If it is exact for some values only, a method ``subtracts(self,
-    element, *args, **kwargs)`` says for which, and the others are kept. Sums and means subtract whole numbers: adding a
-    float or a Decimal and subtracting it again may give another number than before.
+    A subclass may also define ``subtract_input(self, mutable_accumulator, element, *args, **kwargs)``, which returns
+    the accumulator without a value that was added before, or that will be added (the paper's ``uncombine``). The runner
+    asks ``hasattr``. Without this method, a step whose input may contain retractions keeps all values, and combines the
+    remaining ones again, which is always right. ``subtract_input`` must be exact. If it is exact only for some values,
+    a method ``subtracts(self, element, *args, **kwargs)`` returns whether it is, and the other values are kept. Sums
+    and means subtract whole numbers: adding a float or a Decimal and subtracting it again may result in a different
+    number.
 
     Attributes:
-        takes_retractions: Whether the input may hold elements that retract earlier ones (penstock's own).
+        takes_retractions: Whether the input may contain elements that retract earlier ones (penstock's own).
 
     >>> class Mean(CombineFn):
     ...     def create_accumulator(self): return 0, 0
@@ -56,7 +57,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
     takes_retractions: bool = True
 
     def default_label(self) -> str:
-        """Returns the name for labels: the class's."""
+        """Returns the name for labels: the name of the class."""
         return type(self).__name__
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
@@ -81,7 +82,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
         raise _undefined(self, "merge_accumulators(self, accumulators)")
 
     def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """Returns the accumulator in a smaller form, before it travels."""
+        """Returns the accumulator in a smaller form, before it is sent."""
         return accumulator
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:

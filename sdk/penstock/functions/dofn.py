@@ -36,24 +36,24 @@ def _does_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class DoFn(WithTypeHints, HasDisplayData):
-    """User code for each element of a PCollection (Beam's ``DoFn``); subclass it and define `process`.
+    """Your code for each element of a PCollection: subclass it and define `process` (Beam's ``DoFn``).
 
     A runner calls `setup` once per instance, then for each bundle `start_bundle`, `process` for each element
-    and `finish_bundle`, and at last `teardown`. A method asks for more than the element with default
-    arguments such as ``window=DoFn.WindowParam``.
+    and `finish_bundle`, and finally `teardown`. To receive more than the element, a method declares parameters with
+    defaults such as ``window=DoFn.WindowParam``.
 
     If `process` is defined with ``async def``, many elements are processed at a time; the other methods may then be
-    asynchronous too. ``ParDo.with_concurrency`` says how many (penstock's own).
+    asynchronous too. ``ParDo.with_concurrency`` sets how many (penstock's own).
 
     Attributes:
         takes_together: Whether a `process` that uses state takes all elements of a key that arrive at one moment at
             once, as a pair of the key and a ``penstock.machines.records.Together``; they are in the global window.
         takes_retractions: Whether a `process` that uses state or timers takes elements that retract earlier ones;
-            the ``kind`` of ``DoFn.PaneInfoParam`` tells them apart. Other DoFns need not declare it: their outputs for
+            the ``kind`` of ``DoFn.PaneInfoParam`` distinguishes them. Other DoFns need not declare it: their output for
             a retraction is a retraction (penstock's own).
         gives_retractions: Whether it emits elements whose pane has a ``kind`` that retracts earlier ones, although
             its input has none (penstock's own).
-        gives_insertions_only: Whether it emits no such elements, whatever its input has (penstock's own).
+        gives_insertions_only: Whether it never emits such elements, even if its input has some (penstock's own).
 
     >>> class Words(DoFn):
     ...     def process(self, element):
@@ -89,12 +89,12 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     @staticmethod
     def from_callable(fn: Callable[..., Any]) -> DoFn:
-        """A DoFn that calls `fn`, which returns an iterable, on each element."""
+        """Returns a DoFn that calls `fn`, which returns an iterable, on each element."""
         return CallableWrapperDoFn(fn)
 
     @staticmethod
     def unbounded_per_element() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Marks a ``process`` that may give elements without end for one element: its output counts as unbounded."""
+        """Marks a ``process`` that may emit elements forever for one element: its output counts as unbounded."""
 
         def mark(process: Callable[..., Any]) -> Callable[..., Any]:
             process.unbounded_per_element = True  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         return _marked(fn, "yields_batches")
 
     def default_label(self) -> str:
-        """The label of a step that runs this DoFn: the class's name."""
+        """Returns the label of a step that runs this DoFn: the class's name."""
         return type(self).__name__
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
@@ -126,9 +126,9 @@ class DoFn(WithTypeHints, HasDisplayData):
         raise NotImplementedError
 
     def process_batch(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
-        """Handles a batch of elements at once; instead of `process`, or beside it. It must not change the batch.
+        """Handles a batch of elements at once, instead of `process` or in addition to it; must not change the batch.
 
-        The annotation of `batch` says what a batch is: ``list[T]``, or an array or table of NumPy, pandas or Arrow.
+        The annotation of `batch` declares what a batch is: ``list[T]``, or an array or table of NumPy, pandas or Arrow.
         All elements of a batch have the same timestamp, windows and pane; no batch is empty.
 
         Returns:
@@ -146,22 +146,22 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     @_does_nothing
     def finish_bundle(self) -> Any:
-        """Called after each bundle; may give ``WindowedValue`` objects."""
+        """Called after each bundle; may yield ``WindowedValue`` objects."""
 
     @_does_nothing
     def teardown(self) -> Any:
         """Called when the instance is discarded, if the worker ends normally."""
 
     def get_function_arguments(self, func: str) -> tuple[list[str], list[Any]]:
-        """The names of the arguments of one of its methods, and the default arguments."""
+        """Returns the names of the arguments of one of its methods, and the default arguments."""
         return get_function_arguments(self, func)
 
     def process_signature(self) -> MethodSignature:
-        """The arguments that `process` asks for; wrappers answer for the function they wrap."""
+        """Returns the arguments that `process` asks for; wrappers answer for the function they wrap."""
         return read_method_signature("process", self.argspec_of_process())
 
     def own_signature(self) -> DoFnSignature | None:
-        """The parameters of all methods, if this object knows them better than its methods show; else None."""
+        """Returns the parameters of all methods, if this object knows them better than its methods show; else None."""
         return None
 
     def own_splits(self) -> Any:
@@ -169,11 +169,11 @@ class DoFn(WithTypeHints, HasDisplayData):
         return None
 
     def timer_owner(self) -> Any:
-        """The object that has the ``on_timer`` methods; wrappers answer with what they wrap."""
+        """Returns the object that has the ``on_timer`` methods; wrappers answer with what they wrap."""
         return self
 
     def default_type_hints(self) -> IOTypeHints:
-        """The type hints on the class, then those from the annotations of `process`."""
+        """Returns the type hints on the class, then those from the annotations of `process`."""
         hints = element_hints(self)
         try:
             hints = hints.strip_iterable()
@@ -198,7 +198,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         return trivial_inference.element_type(strip_output_annotations(returned))
 
     def get_input_batch_type(self, input_element_type: Any) -> Any:
-        """The type of the batches that `process_batch` takes: by default its annotation; None without that method.
+        """Returns the type of the batches that `process_batch` takes, by default its annotation; None without it.
 
         Raises:
             TypeError: If the parameter has no annotation.
@@ -209,7 +209,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         """Returns the type of the batches that it yields, None if it yields none; by default, as annotated or inferred.
 
         Raises:
-            TypeError: If `process` and `process_batch` give batches of different types, or no iterators of any.
+            TypeError: If `process` and `process_batch` yield batches of different types, or do not yield.
         """
         return annotated_output(self, input_element_type)
 
@@ -251,12 +251,12 @@ class DoFn(WithTypeHints, HasDisplayData):
         return getattr(self.process_batch, "yields_elements", False)
 
     def argspec_of_process(self) -> Callable[..., Any]:
-        """The function whose parameters count for arguments and type hints."""
+        """Returns the function whose parameters count for arguments and type hints."""
         return self.process
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text: what is wrong, without where and hint."""
+    """Returns the first line of an error's text: what is wrong, without where and hint."""
     return str(error).partition("\n")[0]
 
 
@@ -273,7 +273,7 @@ def identity(x: object) -> Any:
 
 
 def get_function_args_defaults(f: Callable[..., Any]) -> tuple[list[str], list[Any]]:
-    """The names of a function's positional parameters, and the default arguments of the last of them.
+    """Returns the names of a function's positional parameters, and the default arguments of the last of them.
 
     >>> get_function_args_defaults(lambda x, y=3: x)
     (['x', 'y'], [3])
@@ -291,7 +291,7 @@ def get_function_arguments(obj: object, func: str) -> tuple[list[str], list[Any]
 
 
 class FlatMapDoFn(DoFn):
-    """Gives each element of what `fn` returns, which may be None for nothing (Beam's ``CallableWrapperDoFn``).
+    """Emits each element of what `fn` returns, which may be None for nothing (Beam's ``CallableWrapperDoFn``).
 
     >>> list(FlatMapDoFn(str.split).process("to be"))
     ['to', 'be']
@@ -307,11 +307,11 @@ class FlatMapDoFn(DoFn):
         return f"{type(self).__name__}({self.describe()})"
 
     def describe(self) -> str:
-        """The function's name, for people."""
+        """Returns the function's name, for people."""
         return str(getattr(self.fn, "__name__", type(self.fn).__name__))
 
     def display_data(self) -> dict[str, Any]:
-        """The function (Beam's key is ``fn``)."""
+        """Returns the function (Beam's key is ``fn``)."""
         return {"fn": DisplayDataItem(self.describe(), label="Transform Function")}
 
     def _get_display_data_namespace(self) -> str:
@@ -322,7 +322,7 @@ class FlatMapDoFn(DoFn):
         return self.fn(element, *args, **kwargs)
 
     def default_type_hints(self) -> IOTypeHints:
-        """The function's type hints; its result's element type counts as the output type."""
+        """Returns the function's type hints; its result's element type counts as the output type."""
         try:
             hints = self._function_hints().strip_iterable()
         except ValueError as error:
@@ -354,7 +354,7 @@ CallableWrapperDoFn = FlatMapDoFn
 
 
 class ItemsDoFn(FlatMapDoFn):
-    """Gives each item of an element, which may be a text: what ``FlatMap()`` does.
+    """Emits each item of an element, which may be a string: what ``FlatMap()`` does.
 
     >>> list(ItemsDoFn().process("ab"))
     ['a', 'b']
@@ -375,7 +375,7 @@ class ItemsDoFn(FlatMapDoFn):
 
 
 class MapDoFn(FlatMapDoFn):
-    """Gives what `fn` returns.
+    """Emits what `fn` returns.
 
     >>> MapDoFn(len).process("abc")
     [3]
@@ -392,7 +392,7 @@ class MapDoFn(FlatMapDoFn):
 
 
 class FilterDoFn(FlatMapDoFn):
-    """Gives the elements for which `fn` is true.
+    """Keeps the elements for which `fn` returns true.
 
     >>> FilterDoFn(str.isdigit).process("7"), FilterDoFn(str.isdigit).process("a")
     (['7'], [])
@@ -402,7 +402,7 @@ class FilterDoFn(FlatMapDoFn):
         return [element] if self.fn(element, *args, **kwargs) else []
 
     def default_type_hints(self) -> IOTypeHints:
-        """The function's input type, which is also the output type unless a decorator names another."""
+        """Returns the function's input type, which is also the output type unless a decorator names another."""
         declared = get_type_hints(self.fn)
         annotated = IOTypeHints.from_callable(self.fn)
         # The annotated result is a bool, and says nothing about the elements.
@@ -416,7 +416,7 @@ class FilterDoFn(FlatMapDoFn):
         return hints if output is None else hints.with_output_types(strip_output_annotations(output))
 
     def infer_output_type(self, input_type: object) -> object:
-        """The input type: filtering changes no element."""
+        """Returns the input type: filtering changes no element."""
         return input_type
 
 
@@ -442,7 +442,7 @@ class FlatMapTupleDoFn(FlatMapDoFn):
         return MethodSignature("process", parameters, False, inner.more_keywords, _TUPLE_HINT)
 
     def default_type_hints(self) -> IOTypeHints:
-        """The function's output type; its input types speak of the parts, not of the tuple."""
+        """Returns the function's output type; its input types describe the parts, not the tuple."""
         hints = super().default_type_hints()
         return _without_output_annotations(hints.with_input_types_from(IOTypeHints.empty()))
 

@@ -42,7 +42,7 @@ class ProcessContinuation:
     """Yielded last by a splittable ``process``: there is more to do for this element (Beam's name).
 
     Args:
-        resume_delay: The least number of seconds before the element is taken up again.
+        resume_delay: The least number of seconds before work on the element resumes.
     """
 
     def __init__(self, resume_delay: float = 0) -> None:
@@ -55,7 +55,7 @@ class ProcessContinuation:
 
 
 class RestrictionProvider:
-    """Says how the work on one element divides into restrictions (Beam's ``RestrictionProvider``).
+    """Divides the work on one element into restrictions (Beam's ``RestrictionProvider``).
 
     A DoFn whose ``process`` has a parameter with default ``DoFn.RestrictionParam(provider)`` is splittable. A
     subclass overrides `create_tracker`, `initial_restriction` and `restriction_size`.
@@ -66,11 +66,11 @@ class RestrictionProvider:
         raise NotImplementedError
 
     def initial_restriction(self, element: Any) -> object:
-        """Returns the restriction that stands for all the work on the element."""
+        """Returns the restriction that represents all the work on the element."""
         raise NotImplementedError
 
     def split(self, element: Any, restriction: Any) -> Iterator[Any]:
-        """Restrictions that together are `restriction`; itself, unless overridden."""
+        """Returns restrictions that together are `restriction`; only itself, unless overridden."""
         yield restriction
 
     def restriction_coder(self) -> object:
@@ -78,7 +78,7 @@ class RestrictionProvider:
         return registry.get_coder(object)
 
     def restriction_size(self, element: Any, restriction: Any) -> float:
-        """Returns the amount of work in the restriction, from 0 on, in a unit that the provider chooses."""
+        """Returns the amount of work in the restriction, 0 or more, in a unit that the provider chooses."""
         raise NotImplementedError
 
     def split_and_size(self, element: Any, restriction: Any) -> Iterator[tuple[Any, float]]:

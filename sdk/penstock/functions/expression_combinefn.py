@@ -16,7 +16,7 @@ class ExpressionCombineFn(CombineFn):
         source: The expressions. Partial results are immutable.
 
     Attributes:
-        takes_retractions: No expression takes a value back.
+        takes_retractions: False: no expression can retract a value.
 
     >>> longest = FoldSource("len(value)", "max(partial, len(value))", "max(partial, other)")
     >>> ExpressionCombineFn(longest).apply(["a", "abc", "ab"])
@@ -29,7 +29,7 @@ class ExpressionCombineFn(CombineFn):
         self.source = source
 
     def create_accumulator(self) -> object:
-        """The partial result of no values."""
+        """Returns the partial result of no values."""
         return NOTHING
 
     def add_input(self, accumulator: object, element: object) -> object:
@@ -48,5 +48,5 @@ def _no_result() -> None:
 
 @register_fold(ExpressionCombineFn)
 def fold_by_expressions(fn: ExpressionCombineFn) -> Fold:
-    """The fold of the expressions themselves."""
+    """Returns the fold of the expressions themselves."""
     return fold_from(fn.source, nothing=_no_result)

@@ -1,4 +1,4 @@
-"""The fold: how values become one in parts that merge, in the one form that every host of a grouping takes.
+"""The fold: how values are combined in parts that merge, in the one form that every host of a grouping takes.
 
 A `CombineFn` is what users write, and `fold_of` makes the fold of it. A CombineFn that is known, such as a sum, has a
 fold of plain values, whose expressions a loop over many values can contain. Every other one is called as its author
@@ -127,7 +127,7 @@ class Fold:
         return bool(self.name or self.source)
 
     def add(self, partial: object, values: Iterable[Any]) -> Any:
-        """A partial result with more values."""
+        """Returns a partial result with more values."""
         if self.step_many is not None:
             return self.step_many(partial, values)
         return functools.reduce(self.step, values, partial)
@@ -153,7 +153,7 @@ class Fold:
 
 
 def accumulator_fold(fn: CombineFn) -> Fold:
-    """The fold of a CombineFn that is called as its author wrote it.
+    """Returns the fold of a CombineFn that is called as its author wrote it.
 
     >>> longest = accumulator_fold(CombineFn.from_callable(max))
     >>> longest.finish(longest.merged([longest.lift(3), longest.lift(5)]))
@@ -180,7 +180,7 @@ def fold_from(
     inverse: Callable[[Any, Any], Any] | None = None,
     name: str = "",
 ) -> Fold:
-    """The fold of some expressions.
+    """Returns the fold of some expressions.
 
     Args:
         source: The expressions. A partial result is immutable, or a value of the user's, or a new list each time.
@@ -227,9 +227,10 @@ _MAKERS: dict[type[CombineFn], Callable[[Any], Fold | None]] = {}
 
 
 def register_fold(*kinds: type[CombineFn]) -> Callable[[_Maker], _Maker]:
-    """Says how the CombineFns of some classes become folds; a function that returns None leaves it to their methods.
+    """Registers how the CombineFns of some classes become folds; if the function returns None, their methods are
+    called.
 
-    Subclasses are not meant: they may do as they like.
+    Subclasses are not included, since they may override methods.
     """
 
     def register(make: _Maker) -> _Maker:
@@ -240,7 +241,7 @@ def register_fold(*kinds: type[CombineFn]) -> Callable[[_Maker], _Maker]:
 
 
 def fold_of(fn: CombineFn) -> Fold:
-    """The fold of a CombineFn: one of plain values if the CombineFn is known.
+    """Returns the fold of a CombineFn: one of plain values if the CombineFn is known.
 
     >>> fold_of(CombineFn.from_callable(max)).lift(3), fold_of(CombineFn.from_callable(len)).lift(3)
     (3, [3])
@@ -286,7 +287,7 @@ def _of_function(fn: CallableWrapperCombineFn) -> Fold | None:
 
 
 def combine_folds(folds: Sequence[Fold]) -> Fold | None:
-    """The fold of lists with one value for each of some folds; None if a loop cannot contain one of them.
+    """Returns the fold of lists with one value for each of some folds; None if a loop cannot contain one of them.
 
     >>> both = combine_folds([SUM, MAX])
     >>> both.source.step, both.finish(both.add(both.empty(), [[1, 5], [2, 3]]))

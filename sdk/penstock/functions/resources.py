@@ -38,7 +38,7 @@ class ResourceHint:
 
     @classmethod
     def parse(cls, value: object) -> dict[str, bytes]:
-        """Returns the value as stored; ValueError if it makes no sense. A subclass may accept more than strings."""
+        """Returns the value as stored; ValueError if it is not valid. A subclass may accept more than strings."""
         return {str(cls.urn): _text(value).encode("ascii")}
 
     @classmethod
@@ -96,7 +96,7 @@ class MinRamHint(ResourceHint):
 
 
 class CpuCountHint(ResourceHint):
-    """The number of processors (Beam's name), as a text such as ``"4"``; the larger value counts."""
+    """The number of processors (Beam's name), as a string such as ``"4"``; the larger value counts."""
 
     urn = "beam:resources:cpu_count:v1"
 
@@ -110,7 +110,7 @@ class CpuCountHint(ResourceHint):
 
 
 class MaxActiveBundlesPerWorkerHint(ResourceHint):
-    """The number of bundles that a worker has at a time (Beam's name), as a text such as ``"2"``; values add up."""
+    """The number of bundles that a worker has at a time (Beam's name), as a string such as ``"2"``; values add up."""
 
     urn = "beam:resources:max_active_bundles_per_worker:v1"
 
@@ -147,7 +147,7 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
             and the camel-case spellings) and by the names of your own hints.
 
     Raises:
-        ValueError: If a name is unknown, or a value makes no sense.
+        ValueError: If a name is unknown, or a value is not valid.
 
     >>> parse_resource_hints({"minRam": "1.5 KiB", "cpu_count": "2"})
     {'beam:resources:min_ram_bytes:v1': b'1536', 'beam:resources:cpu_count:v1': b'2'}
@@ -188,13 +188,13 @@ def merge_resource_hints(
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError("write a text, such as '4'")
+        raise ValueError("write a string, such as '4'")
     return value
 
 
 def _number(value: Any) -> bytes:
     if not re.fullmatch(r"\s*\d+\s*", _text(value), re.ASCII):
-        raise ValueError("write a whole number as a text, such as '4'")
+        raise ValueError("write a whole number as a string, such as '4'")
     return value.strip().encode("ascii")  # type: ignore[no-any-return]
 
 

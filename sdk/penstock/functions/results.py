@@ -13,9 +13,7 @@ UNAWAITED = (CoroutineType, AsyncGeneratorType)
 
 
 def check_result(result: object) -> None:
-    """Refuses a result that is not a sequence of outputs, or hardly meant as one: text, bytes or a dict, as
-    in Beam.
-    """
+    """Refuses a result that is not a sequence of outputs: also strings, bytes and dicts, as in Beam."""
     if isinstance(result, (str, bytes, dict)):
         kind = type(result).__name__
         what = f"Returning {noun_for(result)} from a ParDo or FlatMap is discouraged, and refused"

@@ -26,7 +26,7 @@ class ArgumentsError(TypeCheckError, TypeError):
 
 
 def make_arguments_error(what: str, problem: str, hint: str, where: str | None = None) -> ArgumentsError:
-    """The error about `what`, a function and its purpose, at the user's line if no other place is given."""
+    """Returns the error about `what`, a function and its purpose, at the user's line if no other place is given."""
     return ArgumentsError(f"{what} {problem}", where=where, hint=hint)
 
 
@@ -66,7 +66,7 @@ class MethodSignature:
     misfit_hint: str = "check the names and the number of its parameters"
 
     def asking_for(self, kind: str) -> tuple[Parameter, ...]:
-        """The parameters that ask for values of one kind, e.g. ``StateParam``."""
+        """Returns the parameters that ask for values of one kind, e.g. ``StateParam``."""
         return tuple(parameter for parameter in self.parameters if parameter.kind == kind)
 
 
@@ -113,7 +113,7 @@ class DoFnSignature:
         return frozenset(parameter.kind for parameter in self.process.parameters if parameter.kind)
 
     def contexts(self, kind: str) -> tuple[Any, ...]:
-        """The distinct ``BundleContextParam`` or ``SetupContextParam`` default arguments of all methods."""
+        """Returns the distinct ``BundleContextParam`` or ``SetupContextParam`` default arguments of all methods."""
         methods = (self.setup, self.start_bundle, self.process, self.finish_bundle, self.teardown)
         parameters = [parameter for method in methods if method for parameter in method.parameters]
         found = [parameter.default for parameter in parameters if parameter.kind == kind]
@@ -168,7 +168,7 @@ def _parameters_of_code(function: FunctionType, is_bound: bool) -> tuple[tuple[P
 
 
 def read_method_signature(name: str, function: Callable[..., Any]) -> MethodSignature:
-    """The signature of a function or a bound method.
+    """Returns the signature of a function or a bound method.
 
     >>> [parameter.name for parameter in read_method_signature("process", lambda x, y=3: x).parameters]
     ['x', 'y']
@@ -195,7 +195,7 @@ def _has_parameters_of_class(function: object) -> bool:
 
 
 def signature_of(dofn: Any) -> DoFnSignature:
-    """The parameters of a DoFn's methods.
+    """Returns the parameters of a DoFn's methods.
 
     Raises:
         ValueError: If two parameters ask for the same, or one asks where there is no value, or states or timers are
@@ -293,7 +293,7 @@ def _callback(dofn: Any, spec: TimerSpec) -> MethodSignature:
             ValueError,
             f"The on_timer callback for {spec!r} is not the specified .{name} method "
             f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
-            hint="give each method a name of its own, also in subclasses",
+            hint="give each method its own name, also in subclasses",
         )
     return read_method_signature(name, method)
 
@@ -306,9 +306,7 @@ def _validate_distinct(dofn: object, method: MethodSignature) -> None:
     ]
     if len(ids) != len(set(ids)):
         what = f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}"
-        raise refusal(
-            ValueError, what, hint="ask for each once, and give each cell of state a name of its own"
-        )
+        raise refusal(ValueError, what, hint="ask for each once, and give each cell of state its own name")
 
 
 def _validate_outside_process(dofn: object, method: MethodSignature) -> None:
@@ -347,12 +345,12 @@ def _validate_asynchronous(
         asynchronous = [method for method in defined if is_asynchronous(getattr(dofn, method))]
         if asynchronous:
             what = f"{name}.{asynchronous[0]} is asynchronous, and its process is not"
-            raise refusal(ValueError, what, hint="define process with async def, too")
+            raise refusal(ValueError, what, hint="also define process with async def")
         return
     kinds = [word for kind, word in _ONE_AFTER_ANOTHER.items() if process.asking_for(kind)]
     if kinds:
         what = f"{name}.process is asynchronous and uses {' and '.join(kinds)}"
-        hint = "make the calls in a step of their own, and use its outputs in a step with a plain process"
+        hint = "make the calls in a separate step, and use its outputs in a step with a plain process"
         raise refusal(ValueError, what, hint=hint)
     if dofn.defines_process_batch or dofn.process_yields_batches:
         what = f"{name}.process is asynchronous, and the DoFn takes or yields batches"
@@ -454,7 +452,7 @@ class _Binding:
 
 
 def get_dofn_specs(dofn: object) -> tuple[set[StateSpec], set[TimerSpec]]:
-    """The states and timers that a DoFn asks for (Beam's name)."""
+    """Returns the states and timers that a DoFn asks for (Beam's name)."""
     signature = signature_of(dofn)
     return set(signature.state_specs), {spec for spec, _ in signature.timers}
 

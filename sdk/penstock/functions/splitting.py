@@ -47,8 +47,8 @@ class Residual(NamedTuple):
 
     Attributes:
         restriction: The restriction that remains.
-        delay_seconds: The least time until it is taken up again.
-        resume_micros: The time before which it is not taken up again; None if the delay says that.
+        delay_seconds: The least time until it is resumed.
+        resume_micros: The time before which it is not resumed; None if the delay decides.
     """
 
     restriction: Any
@@ -120,7 +120,7 @@ class SplitRules:
         return callback
 
     def observe(self, estimator: Any, time: Timestamp) -> None:
-        """Tells an estimator the time of an output."""
+        """Passes the time of an output to an estimator."""
         estimator.observe_timestamp(time)
 
 
@@ -134,7 +134,7 @@ def splits_of(dofn: DoFn) -> SplitRules:
     """Returns the rules by which a splittable DoFn divides its work.
 
     Raises:
-        ValueError: If it names no provider, and is none itself.
+        ValueError: If it names no provider, and is not a provider itself.
     """
     own: SplitRules | None = dofn.own_splits()
     if own is not None:
@@ -143,7 +143,7 @@ def splits_of(dofn: DoFn) -> SplitRules:
     [asked] = process.asking_for("RestrictionParam")
     provider = asked.default.restriction_provider or owner
     if not callable(getattr(provider, "create_tracker", None)):
-        what = f"{type(owner).__name__}.process asks for a restriction, and nothing says what the restrictions are"
+        what = f"{type(owner).__name__}.process asks for a restriction, but does not define the restrictions"
         hint = "pass a RestrictionProvider to DoFn.RestrictionParam, or derive the DoFn from RestrictionProvider, too"
         raise refusal(ValueError, what, hint=hint)
     estimators = None
@@ -172,7 +172,7 @@ class PairWithRestriction(DoFn):
 
 
 class PairWithRestrictionByWindow(PairWithRestriction):
-    """The pairing for a DoFn that sees the window: each window of an element has restrictions of its own."""
+    """The pairing for a DoFn that sees the window: each window of an element has its own restrictions."""
 
     def process(self, element: object, window: object = DoFn.WindowParam) -> Iterator[tuple[Any, Any]]:
         """Returns the pairs of an element and a restriction, for one of its windows."""
@@ -188,7 +188,7 @@ class RestrictionCall:
         estimator_state: The state of the watermark estimator.
         seconds: The time of the machine at which the call runs, in seconds since 1970.
         limits: When to make a checkpoint; None for never.
-        time: The time of outputs that have none of their own; None if they are not observed.
+        time: The time of outputs without a time; None if they are not observed.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class ReadModifyWriteRuntimeState(RuntimeState):
     """One value."""
 
     def read(self) -> Any:
-        """The value; None if there is none."""
+        """Returns the value; None if there is none."""
         raise NotImplementedError
 
     def write(self, value: Any) -> None:
@@ -47,7 +47,7 @@ class AccumulatingRuntimeState(RuntimeState):
     """A cell to which values are added."""
 
     def read(self) -> Iterable[Any]:
-        """All that was added."""
+        """Returns all that was added."""
         raise NotImplementedError
 
     def add(self, value: Any) -> None:
@@ -56,7 +56,7 @@ class AccumulatingRuntimeState(RuntimeState):
 
 
 class BagRuntimeState(AccumulatingRuntimeState):
-    """Values in no order."""
+    """Values in any order."""
 
 
 class SetRuntimeState(AccumulatingRuntimeState):
@@ -64,14 +64,14 @@ class SetRuntimeState(AccumulatingRuntimeState):
 
 
 class CombiningValueRuntimeState(AccumulatingRuntimeState):
-    """Combines values to one; `read` returns the result."""
+    """Combines values into one; `read` returns the result."""
 
 
 class MapRuntimeState(RuntimeState):
     """Values by keys (penstock's own, after Java's ``MapState``)."""
 
     def get(self, key: object, default: object = None) -> Any:
-        """The value of a key."""
+        """Returns the value of a key."""
         raise NotImplementedError
 
     def contains(self, key: object) -> bool:
@@ -83,7 +83,7 @@ class MapRuntimeState(RuntimeState):
         raise NotImplementedError
 
     def put_if_absent(self, key: object, value: object) -> bool:
-        """Sets the value of a key that has none, and tells whether it had none."""
+        """Sets the value of a key that has none; True if it had none."""
         raise NotImplementedError
 
     def remove(self, key: object) -> None:
@@ -91,15 +91,15 @@ class MapRuntimeState(RuntimeState):
         raise NotImplementedError
 
     def keys(self) -> Iterable[Any]:
-        """The keys."""
+        """Returns the keys."""
         raise NotImplementedError
 
     def values(self) -> Iterable[Any]:
-        """The values."""
+        """Returns the values."""
         raise NotImplementedError
 
     def entries(self) -> Iterable[tuple[Any, Any]]:
-        """Pairs of a key and its value."""
+        """Returns pairs of a key and its value."""
         raise NotImplementedError
 
 
@@ -109,11 +109,11 @@ class OrderedListRuntimeState(AccumulatingRuntimeState):
     def read_range(
         self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes
     ) -> Iterable[tuple[Any, Any]]:
-        """The pairs from one timestamp on, before another."""
+        """Returns the pairs from one timestamp up to, but without, another."""
         raise NotImplementedError
 
     def clear_range(self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes) -> None:
-        """Removes the pairs from one timestamp on, before another."""
+        """Removes the pairs from one timestamp up to, but without, another."""
         raise NotImplementedError
 
 
@@ -130,7 +130,7 @@ class StateSpec:
 
     def __init__(self, name: str, coder: object) -> None:
         if not isinstance(name, str) or not name:
-            what = f"the name of a state must be a text that is not empty, but is {name!r}"
+            what = f"the name of a state must be a string that is not empty, but is {name!r}"
             raise refusal(TypeError, what, hint="write BagStateSpec('seen', VarIntCoder()), for example")
         if not isinstance(coder, Coder):
             what = f"the coder of state {name!r} is not a Coder: {coder!r}"
@@ -163,7 +163,7 @@ class ObjectStateSpec(StateSpec):
 
 
 class BagStateSpec(StateSpec):
-    """Values in no order (Beam's name; the method receives a `BagRuntimeState`).
+    """Values in any order (Beam's name; the method receives a `BagRuntimeState`).
 
     Example: ``NAMES = BagStateSpec("names", StrUtf8Coder())`` in the class of a DoFn.
     """
@@ -203,12 +203,12 @@ class OrderedListStateSpec(StateSpec):
 
 
 class CombiningValueStateSpec(StateSpec):
-    """Values combined to one (Beam's name; the method receives a `CombiningValueRuntimeState`).
+    """Values combined into one (Beam's name; the method receives a `CombiningValueRuntimeState`).
 
     Args:
         name: The cell's name, unique in its DoFn.
         coder: The coder of accumulators; may be left out.
-        combine_fn: A CombineFn, or a function such as ``sum``; may also be given as the second argument.
+        combine_fn: A CombineFn, or a function such as ``sum``; may also be passed as the second argument.
 
     Example: ``COUNT = CombiningValueStateSpec("count", combine_fn=CountCombineFn())`` in the class of a DoFn.
     """
@@ -307,10 +307,10 @@ class BaseTimer:
         Args:
             timestamp: When to fire; seconds or a ``Timestamp``.
             dynamic_timer_tag: Tells several settings of one timer apart.
-            output_timestamp: The event time of what the timer will give, at which it holds back the watermark of the
-                output; seconds or a ``Timestamp`` (penstock's own, after Java's ``withOutputTimestamp``). By default,
-                the time at which it fires; for a timer by the machine's clock, the event time of the element that set
-                it.
+            output_timestamp: The event time of what the timer will emit, at which it holds back the output's watermark;
+                seconds or a ``Timestamp`` (penstock's own, after Java's ``withOutputTimestamp``). By default it is the
+                time at which the timer fires; for a timer by the machine's clock, it is the event time of the element
+                that set the timer.
         """
         raise NotImplementedError
 
@@ -319,7 +319,8 @@ class BaseTimer:
 
         Args:
             duration: In seconds, or a ``Duration``. A timer by the machine's clock counts from now; a timer of event
-                time counts from the element's timestamp, and fires at the latest when the state of its window goes.
+                time counts from the element's timestamp, and fires at the latest when the state of its window is
+                dropped.
             dynamic_timer_tag: Tells several settings of one timer apart.
         """
         raise NotImplementedError
@@ -360,16 +361,16 @@ class RuntimeTimer(BaseTimer):
 
 
 class UserStateContext:
-    """Gives states and timers for a key and window; a runner implements it (Beam's ``UserStateContext``)."""
+    """Provides states and timers for a key and window; a runner implements it (Beam's ``UserStateContext``)."""
 
     def get_timer(
         self, timer_spec: TimerSpec, key: Any, window: Any, timestamp: TimestampTypes, pane: Any
     ) -> BaseTimer:
-        """The timer of a key and window."""
+        """Returns the timer of a key and window."""
         raise NotImplementedError
 
     def get_state(self, state_spec: StateSpec, key: object, window: object) -> RuntimeState:
-        """The state of a key and window."""
+        """Returns the state of a key and window."""
         raise NotImplementedError
 
     def commit(self) -> None:
@@ -381,10 +382,10 @@ _MARK = "_is_on_window_expiration"
 
 
 def on_window_expiration(method: MethodT) -> MethodT:
-    """Marks the method of a DoFn that is called before the state of a window goes (Java's ``@OnWindowExpiration``).
+    """Marks the method of a DoFn that is called before a window's state is dropped (Java's ``@OnWindowExpiration``).
 
-    It is called for each key that still keeps something in the window: a value in a cell, or a timer. It may ask for
-    states, for the key and for the window, and its elements have the event time of the end of the window.
+    It is called for each key that still has something in the window: a value in a cell, or a timer. It may ask for
+    states, for the key and for the window. Its outputs have the event time of the end of the window.
 
     Example: ``@on_window_expiration`` before ``def close(self, names=DoFn.StateParam(NAMES)):``.
     """
@@ -395,7 +396,7 @@ def on_window_expiration(method: MethodT) -> MethodT:
 
 
 def expiration_method(dofn: object) -> Callable[..., Any] | None:
-    """The method that `on_window_expiration` marks, bound; None if there is none, ValueError if there are several."""
+    """Returns the bound method that `on_window_expiration` marks, or None; ValueError if there are several."""
     kind: Any = type(dofn)
     names = _expiration_names(kind)
     if len(names) > 1:

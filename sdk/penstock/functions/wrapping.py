@@ -19,7 +19,7 @@ _SEEN_OF_A_CONTAINER = 100
 
 
 def find_functions(function: object) -> dict[int, Any]:
-    """A DoFn or CombineFn and those that it calls, by identity.
+    """Returns a DoFn or CombineFn and those that it calls, by identity.
 
     >>> from penstock.functions.combinefn import DefaultingCombineFn
     >>> total = CombineFn.from_callable(sum)

@@ -1,4 +1,4 @@
-"""Checks of arguments that several reads and writes take: names of columns, moments, numbers, keys, options, coders."""
+"""Checks of arguments that several reads and writes take: names of columns, times, numbers, keys, options, coders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BEAMS_CODERS = "apache_beam.coders.coders"
 
 
 def strip_user(url: str) -> str:
-    """A URL without a user or a password.
+    """Returns a URL without a user or a password.
 
     >>> strip_user("postgresql://me:secret@db/lake")
     'postgresql://db/lake'
@@ -23,16 +23,16 @@ def strip_user(url: str) -> str:
 
 
 def check_text_pairs(argument: str, given: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    """Options as pairs in order; TypeError for what is not text."""
+    """Returns options as pairs in order; TypeError for values that are not strings."""
     pairs = dict(given or {}).items()
     if not all(isinstance(part, str) for pair in pairs for part in pair):
-        what = f"{argument} must have text as names and values"
-        raise refusal(TypeError, what, hint="write numbers and truth values as text, such as 'true'")
+        what = f"{argument} must have strings as names and values"
+        raise refusal(TypeError, what, hint="write numbers and booleans as strings, such as 'true'")
     return tuple(sorted(pairs))
 
 
 def check_column_names(argument: str, given: Any, *, may_be_empty: bool = False) -> tuple[str, ...]:
-    """The names of columns, each once.
+    """Returns the names of columns, each once.
 
     >>> check_column_names("key", "team"), check_column_names("key", ["team", "day"])
     (('team',), ('team', 'day'))
@@ -48,7 +48,7 @@ def check_column_names(argument: str, given: Any, *, may_be_empty: bool = False)
 
 
 def moment_of(argument: str, timestamp: datetime.datetime | str | None) -> str | None:
-    """A time as text in UTC.
+    """Returns a time as a string in UTC.
 
     >>> moment_of("timestamp", "2026-05-01T12:00:00+02:00")
     '2026-05-01T10:00:00+00:00'
@@ -61,7 +61,7 @@ def moment_of(argument: str, timestamp: datetime.datetime | str | None) -> str |
         aware = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=datetime.UTC)
         return aware.astimezone(datetime.UTC).isoformat()
     except (AttributeError, TypeError, ValueError):
-        what = f"{argument} must be a datetime, or text such as 2026-05-01T12:00:00Z"
+        what = f"{argument} must be a datetime, or a string such as 2026-05-01T12:00:00Z"
         raise refusal(ValueError, what, hint="times without a zone are in UTC") from None
 
 
@@ -82,7 +82,7 @@ def check_one_of(**given: object) -> None:
 
 
 def check_key_and_value(key: object, value: str | None) -> tuple[str, ...]:
-    """The columns of a key, beside which `value` may name one more."""
+    """Returns the columns of a key, beside which `value` may name one more."""
     keys = () if key is None else check_column_names("key", key)
     if value is not None and not keys:
         what = "value names the column beside a key, but there is no key"
@@ -94,10 +94,10 @@ def check_key_and_value(key: object, value: str | None) -> tuple[str, ...]:
 
 
 def check_coder(coder: Coder | None, method: str) -> None:
-    """Refuses what is given as a coder and is none."""
+    """Refuses an argument that is not a coder."""
     if coder is not None and (isinstance(coder, type) or not callable(getattr(coder, method, None))):
         what = f"coder must be a coder, but is {coder!r}"
-        raise refusal(TypeError, what, hint="pass coder=BytesCoder(), or a coder of your own")
+        raise refusal(TypeError, what, hint="pass coder=BytesCoder(), or your own coder")
 
 
 def plain_coder(coder: Coder | None, default: type) -> Any:

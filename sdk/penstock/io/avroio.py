@@ -45,7 +45,7 @@ class AvroSink(RecordFileSink):
 
 
 class ReadFromAvro(SourceTransform[Any]):
-    """The records of Avro files (Beam's ``ReadFromAvro``).
+    """Reads the records of Avro files (Beam's ``ReadFromAvro``).
 
     Records are dicts, with the Python values that ``fastavro`` makes of Avro's logical types; values of other types
     than records are elements unchanged. Each task reads a part of the files' blocks. Install ``penstock[avro]``.
@@ -60,7 +60,7 @@ class ReadFromAvro(SourceTransform[Any]):
         partition_by: The columns whose values are in the names of folders, as `WriteToAvro` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
+            strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
 
     Raises:
         OSError: If no file matches.
@@ -94,7 +94,7 @@ class ReadFromAvro(SourceTransform[Any]):
 
 
 class ReadAllFromAvro(ReadAllFiles):
-    """The records of the Avro files that the elements name (Beam's ``ReadAllFromAvro``).
+    """Reads the Avro files that the elements name (Beam's ``ReadAllFromAvro``).
 
     Args:
         min_bundle_size: Ignored.
@@ -118,7 +118,7 @@ class ReadAllFromAvro(ReadAllFiles):
 
 
 class ReadAllFromAvroContinuously(ReadAllFromAvro):
-    """The records of Avro files that appear over time (Beam's ``ReadAllFromAvroContinuously``).
+    """Reads the records of Avro files that appear over time (Beam's ``ReadAllFromAvroContinuously``).
 
     Args:
         file_pattern: The pattern that is matched again and again.
@@ -148,13 +148,13 @@ class WriteToAvro(RecordFileSinkTransform):
         codec: The compression of blocks: ``"null"``, ``"deflate"``, ``"bzip2"`` or ``"xz"``; ``"snappy"``,
             ``"zstandard"`` and ``"lz4"`` need packages that ``fastavro`` names.
         file_name_suffix: The end of every file's path.
-        num_shards: The number of files; 0 leaves it to Spark.
+        num_shards: The number of files; with 0, Spark decides.
         shard_name_template: The middle of a file's name.
-        mime_type: Ignored; no file system here keeps it.
+        mime_type: Ignored; no supported file system stores it.
         use_fastavro: Ignored, as in Beam.
         triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
-        partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``. The elements must
-            be records.
+        partition_by: The columns whose values divide the files into folders, as in ``WriteToParquet``. The elements
+            must be records.
 
     Raises:
         ValueError: For an unknown codec; and for columns of `partition_by`, as in ``WriteToParquet``.

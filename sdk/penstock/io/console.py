@@ -22,9 +22,9 @@ __all__ = ["ConsoleSink", "WriteToConsole"]
 
 @dataclass(frozen=True)
 class ConsoleSink(graph.Sink):
-    """Texts that the driver prints as lines; of each micro-batch, or of a whole batch, at most `limit`.
+    """Strings that the driver prints as lines: at most `limit` of each micro-batch, or of a whole batch.
 
-    One more line then says how many are missing. None prints all.
+    One more line then shows how many are missing. None prints all.
     """
 
     limit: int | None = None
@@ -40,8 +40,8 @@ class WriteToConsole(PTransform[Any, Any]):
 
     Args:
         prefix: The beginning of each line.
-        limit: How many lines to print at most of each micro-batch, or in batch mode of all; one more line then says how
-            many are missing.
+        limit: The most lines to print of each micro-batch, or of a whole batch; one more line then shows how many are
+            missing.
         windows: Whether a line ends with the element's window, in UTC. An element in several windows has several lines.
 
     Example: ``totals | WriteToConsole("total: ", windows=True)``.
@@ -50,7 +50,7 @@ class WriteToConsole(PTransform[Any, Any]):
     def __init__(self, prefix: str = "", limit: int | None = None, *, windows: bool = False) -> None:
         super().__init__()
         if not isinstance(prefix, str):
-            what = f"prefix must be a text, but is {prefix!r}"
+            what = f"prefix must be a string, but is {prefix!r}"
             raise refusal(TypeError, what, hint='write prefix="total: ", for example')
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
             what = f"limit must be an integer, but is {limit!r}"

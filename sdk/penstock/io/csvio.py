@@ -16,7 +16,7 @@ from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextR
 class CsvSource(RecordFileSource):
     """CSV files as rows; see `ReadFromCsv`.
 
-    `found` is the type of the rows that was found when the pipeline was built; the data must keep to it.
+    `found` is the type of the rows that was found when the pipeline was built; the data must match it.
     """
 
     format: ClassVar[str] = "csv"
@@ -72,30 +72,29 @@ def ReadFromCsv(
     schema: object = None,
     **kwargs: object,
 ) -> ReadTextRows:
-    """A transform that reads CSV files into rows with one attribute per column (Beam's ``ReadFromCsv``).
+    """Returns a transform that reads CSV files into rows with one attribute per column (Beam's ``ReadFromCsv``).
 
     A first pass over all data finds the types of columns: integers become int, other numbers float, ``true`` and
-    ``false`` (in any case) bool, everything else str. What pandas takes for a missing value (an empty field, ``NA``,
-    ``null`` ...) is None in columns of every type; unlike pandas, this does not turn such integers into floats. A line
+    ``false`` (in any case) bool, everything else str. What pandas treats as a missing value (an empty field, ``NA``,
+    ``null`` ...) is None in columns of every type; unlike in pandas, integers of such a column stay integers. A line
     with more or fewer fields than the header is an error that names the file and the first such line, and so is text in
-    another encoding. With `splittable=False`, or in another encoding than UTF-8, a stream takes the character U+FFFD
-    for such text. A `comment` begins anywhere but within quotes and right behind a quote that closes, as in pandas.
-    Within quotes, an `escapechar` takes the meaning from a quote and from itself; before any other character, and
-    outside of quotes, it is a character of its own, which pandas would drop.
+    another encoding. With `splittable=False`, or in an encoding other than UTF-8, a stream takes the character U+FFFD
+    for such text. A `comment` can begin anywhere except within quotes and directly after a closing quote, as in pandas.
+    Within quotes, an `escapechar` escapes a quote and itself; before any other character, and outside of quotes, it is
+    an ordinary character, which pandas would drop.
 
-    The element type has these types too, from `dtype` and the first 4 MB of the files when the transform is applied. A
-    column whose type turns out to be different is an error when the files are opened.
+    The element type has these types, from `dtype` and the first 4 MB of the files when the transform is applied. If a
+    column turns out to have a different type, it is an error when the files are opened.
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
-        splittable: Whether every record is one line; False allows line ends within quotes, which are kept. A
-            task then holds a whole file, as it does for each file of a stream that is read so. A quote that is never
-            closed is an error.
+        splittable: Whether every record is one line; False allows line ends within quotes, which are kept. A task then
+            holds a whole file; a stream does the same. A quote that is never closed is an error.
         filename_column: A column to add, with the name of the file.
         partition_by: The columns whose values are in the names of folders, as `WriteToCsv` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
+            strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
         kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
             usecols, dtype (one type, or one for each column: int, float, bool, str), na_values,
             keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
@@ -135,7 +134,7 @@ def _check_signs(options: Mapping[str, Any]) -> None:
             continue
         is_long = name in ("sep", "delimiter")
         if not isinstance(sign, str) or not (sign if is_long else len(sign) == 1):
-            wanted = "a text" if is_long else "one character"
+            wanted = "a string" if is_long else "one character"
             example = {"sep": ";", "delimiter": ";", "quotechar": "'", "escapechar": "\\", "comment": "#"}[
                 name
             ]
@@ -151,22 +150,22 @@ def WriteToCsv(
     partition_by: object = (),
     **kwargs: object,
 ) -> WriteTextRows:
-    """A transform that writes rows as CSV files with a header, and returns ``FileResult`` records (Beam's
+    """Returns a transform that writes rows as CSV files with a header, and returns ``FileResult`` records (Beam's
     ``WriteToCsv``).
 
     Args:
         path: The beginning of the files' paths.
-        num_shards: The number of files; None leaves it to Spark.
+        num_shards: The number of files; with None, Spark decides.
         file_naming: A naming of `penstock.io.fileio`; `path` is then the folder.
-        partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``. The elements need
-            a type of rows. A ``FileResult`` then has the file's name with its folders, and counts the files of its
+        partition_by: The columns whose values divide the files into folders, as in ``WriteToParquet``. The elements
+            need a type of rows. A ``FileResult`` then has the file's name with its folders, and counts the files of its
             folder.
         kwargs: More arguments of ``pandas.DataFrame.to_csv``, e.g. ``sep``, ``header``, ``columns``.
 
     Raises:
         ValueError: When it is applied: if the elements lack a column of `partition_by`, or if no other column is left.
             When the pipeline starts: if such a column has a type that the name of a folder cannot hold. When it runs:
-            for an empty text in such a column, which readers would take for None.
+            for an empty string in such a column, which readers would take for None.
 
     >>> WriteToCsv("/out/a", num_shards=1).sink.describe()
     'csv /out/a'

@@ -1,4 +1,4 @@
-"""Tables of databases: rows read in parts, rows written exactly once, and tables kept by key."""
+"""Tables of databases: rows are read in parts and written exactly once, and tables are updated by key."""
 
 from __future__ import annotations
 
@@ -112,40 +112,41 @@ def redact_url(url: object) -> str:
     place, _, options = rest.partition("?")
     if not rest.startswith("/"):
         place = place.rpartition("@")[2]
-    # Nobody can tell which part of such a text is the password.
+    # It is unknown which part of such a text is the password.
     is_clear = "@" not in options and (rest.startswith("/") or rest.count("@") < 2)
     return f"{found['driver']}://{place if is_clear else '...'}"
 
 
 class ReadFromDatabase(SourceTransform[Any]):
-    """The rows of a table, or of a query (penstock's own; Beam's ``ReadFromJdbc`` needs Java).
+    """Reads the rows of a table or of a query (penstock's own; Beam's ``ReadFromJdbc`` needs Java).
 
-    With `partition_column` or `predicates`, several tasks read at a time, each its part of the rows. On PostgreSQL all
-    of them see one state of the database. On others, each part is read at its own time: a row that moves
-    between parts meanwhile may be missing or come twice, so leave both arguments out to read one moment.
+    With `partition_column` or `predicates`, several tasks read at a time, and each reads its part of the rows. On
+    PostgreSQL, all of them see one snapshot of the database. On other databases, each part is read at its own time: a
+    row that moves between parts in the meantime may be missing, or be read twice. Leave both arguments out to read one
+    snapshot.
 
-    The elements are ``Row`` values. Times with a zone are in UTC, a uuid is a text, JSON is what Python makes of it. An
-    interval of PostgreSQL is a timedelta; one with months, and times that Python lacks, such as ``infinity``, are
-    refused. Types are known from the columns of a table, and on PostgreSQL also from a query.
+    The elements are ``Row`` values. Times with a zone are in UTC, a uuid is a string, and JSON becomes Python values.
+    An interval of PostgreSQL is a timedelta; intervals with months, and times that Python lacks, such as ``infinity``,
+    are refused. Types are known from the columns of a table, and on PostgreSQL also from a query.
 
     Args:
         url: The URL of the database; see `WriteToDatabase`.
-        table: The name of the table, ``"scores"`` or ``"schema.scores"``; or, instead of it, `query`.
+        table: The name of the table, ``"scores"`` or ``"schema.scores"``; alternatively, pass `query`.
         query: A ``SELECT``, which must not end with a semicolon.
         columns: The columns to read; None reads all.
-        partition_column: A column of whole numbers, dates or times, by whose value the rows are divided. Rows with
+        partition_column: A column of whole numbers, dates or times, whose values divide the rows. Rows with
             null belong to the first part.
         num_partitions: The number of parts; by default as many as tasks run at a time.
         lower_bound: The smallest value of the column, to save the query that finds it; None asks the database. It only
-            says where to cut: smaller values belong to the first part.
+            decides where to cut: smaller values belong to the first part.
         upper_bound: The same for the largest value; larger ones belong to the last part.
-        predicates: Instead of a column: a condition in SQL for each part, such as ``"team < 'm'"``. Rows that none of
-            them fits are not read, and rows that fit several are read several times.
+        predicates: Instead of a column: a condition in SQL for each part, such as ``"team < 'm'"``. Rows that match
+            none of them are not read, and rows that match several are read several times.
         fetch_size: How many rows a task gets from the database at once.
 
     Raises:
-        ValueError: An argument has a value that cannot be, or two do not fit together. Before the run starts: there is
-            no such table or column.
+        ValueError: An argument has a value that cannot be, or two do not fit together. Before the run starts: the table
+            or a column does not exist.
         TypeError: An argument has the wrong type.
 
     >>> read = ReadFromDatabase("postgresql://amy:secret@db/sales", "scores", partition_column="id", num_partitions=8)
@@ -176,7 +177,7 @@ class ReadFromDatabase(SourceTransform[Any]):
         if table is not None:
             check_table(table)
         elif not isinstance(query, str) or not query.strip() or query.rstrip().endswith(";"):
-            what = "query must be a text with one SELECT, and without a semicolon at its end"
+            what = "query must be a string with one SELECT, without a semicolon at its end"
             raise refusal(ValueError, what, hint='pass query="SELECT team, points FROM scores"')
         _check_names_in("columns", columns)
         _check_names_in("predicates", predicates)
@@ -206,31 +207,32 @@ class ReadFromDatabase(SourceTransform[Any]):
 class WriteToDatabase(SinkTransform):
     """Writes records to a table of a database (penstock's own; Beam's ``WriteToJdbc`` needs Java); no output.
 
-    Each record is there exactly once, whatever fails. A batch writes all of its rows in one transaction, or none. A
-    stream writes each micro-batch in one transaction, which also notes its number in the table ``penstock_commits``.
+    Each record is written exactly once, even after failures. A batch writes all of its rows in one transaction, or
+    none. A stream writes each micro-batch in one transaction, which also notes its number in the table
+    ``penstock_commits``.
 
     The elements are rows, NamedTuples, dataclasses or dicts; or, with ``mode="upsert"``, the changes that `Upserts` or
     `Changelog` emits. An `Upsert` fills the columns of `key` with its key: a tuple several, a window its start and end.
-    Its value fills the others: a record by name, anything else the only one that is left. Of several changes of a key
-    in one micro-batch the last one counts.
+    Its value fills the other columns: a record by name, any other value the only remaining one. If a key has several
+    changes in one micro-batch, the last one counts.
 
-    PostgreSQL is written by the tasks, with ``COPY``; the rows for other databases pass through the program. SQLAlchemy
-    knows the database: ``pip install 'penstock[postgres]'`` for PostgreSQL, ``'penstock[databases]'`` for others.
+    The tasks write to PostgreSQL, with ``COPY``; the rows for other databases pass through the program. SQLAlchemy
+    connects to the database: ``pip install 'penstock[postgres]'`` for PostgreSQL, ``'penstock[databases]'`` for others.
 
     Args:
         url: The URL of the database, as in SQLAlchemy, or a function that returns it, which is called whenever the
-            program connects. A function keeps the password out of the program's text. No error shows a password.
+            program connects. A function keeps the password out of the program's source. Errors never show a password.
         table: The name of the table, ``"scores"`` or ``"schema.scores"``.
         mode: ``"insert"`` adds rows. ``"upsert"`` replaces the row with the same key, or adds one.
-        key: The column, or the columns, that tell rows apart; needed for ``"upsert"``, where the table must have a
+        key: The column, or the columns, that distinguish rows; needed for ``"upsert"``, where the table must have a
             primary key or a unique index over exactly these columns.
-        create: Whether to create the table if there is none, with `key` as its primary key.
-        schema: The columns: a type with named fields, or a Spark schema, as an object or as text. By default the type
-            of the elements, which tells nothing for `Upsert`.
+        create: Whether to create a missing table, with `key` as its primary key.
+        schema: The columns: a type with named fields, or a Spark schema, as an object or as a string. By default the
+            type of the elements, which does not show the columns of an `Upsert`.
 
     Raises:
-        ValueError: The mode is unknown; ``"upsert"`` has no key; the columns are unknown. Before the run starts: there
-            is no such table, it lacks a column, or a type does not fit.
+        ValueError: The mode is unknown; ``"upsert"`` has no key; the columns are unknown. Before the run starts: the
+            table does not exist, it lacks a column, or a type does not fit.
         TypeError: An argument has the wrong type.
 
     >>> write = WriteToDatabase("postgresql://amy:secret@db/sales", "totals", mode="upsert", key="team")
@@ -273,7 +275,7 @@ class WriteToDatabase(SinkTransform):
         element_type = pcoll.element_type
         elements, record_type = _elements_of(element_type)
         if elements != "rows" and self.sink.mode != "upsert":
-            what = "what Upserts and Changelog give cannot be inserted: it replaces and deletes rows"
+            what = "the output of Upserts and Changelog cannot be inserted: it replaces and deletes rows"
             hint = 'pass mode="upsert" and key=(...)'
             raise refusal(ValueError, what, where=self._where(), hint=hint)
         if self.sink.schema is None and elements == "rows":
@@ -318,7 +320,7 @@ def _check_partitions(column: object, number: object, bounds: tuple[Any, Any], p
         what = f"partition_column must be the name of a column, but is {column!r}"
         raise refusal(TypeError, what, hint='pass partition_column="id"')
     if predicates and (column, number, *bounds) != (None, None, None, None):
-        what = "predicates make the parts, and partition_column, num_partitions and bounds do, too"
+        what = "predicates make the parts, and so do partition_column, num_partitions and bounds"
         raise refusal(ValueError, what, hint="pass either the one or the others")
     if column is None and (number, *bounds) != (None, None, None):
         what = "num_partitions, lower_bound and upper_bound need a column by which to divide the rows"
@@ -352,7 +354,7 @@ def check_database_url(url: object) -> None:
     hint = 'pass a URL such as "postgresql://user@host/database", or a function that returns one'
     if not isinstance(url, str) and not callable(url):
         # Its repr may show a password.
-        what = f"url must be a text or a function, but is {noun_for(url)}"
+        what = f"url must be a string or a function, but is {noun_for(url)}"
         raise refusal(TypeError, what, hint=hint)
     if isinstance(url, str) and _URL.match(url) is None:
         raise refusal(ValueError, "the url of the database has no scheme", hint=hint)
@@ -361,6 +363,6 @@ def check_database_url(url: object) -> None:
 def check_table(table: object) -> None:
     hint = 'pass a name such as "scores" or "schema.scores"'
     if not isinstance(table, str):
-        raise refusal(TypeError, f"table must be a text, but is {table!r}", hint=hint)
+        raise refusal(TypeError, f"table must be a string, but is {table!r}", hint=hint)
     if not all(table.split(".")) or table.count(".") > 1 or "\0" in table:
         raise refusal(ValueError, f"{table!r} is not the name of a table", hint=hint)

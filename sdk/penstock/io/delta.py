@@ -119,7 +119,7 @@ class DeltaSink(Sink):
 
 
 class ReadFromDelta(SourceTransform[Any]):
-    """The rows of a Delta table, as of one version (penstock's own; Beam's is a Java transform).
+    """Reads the rows of one version of a Delta table (penstock's own; Beam's is a Java transform).
 
     Each task reads files of the table; none of them goes through Java. Elements are dicts: nested columns are dicts
     and lists, maps lists of pairs, instants ``datetime`` in UTC, decimals ``Decimal``, null None. Install
@@ -128,8 +128,7 @@ class ReadFromDelta(SourceTransform[Any]):
     Args:
         path: The folder of the table, or its URL, such as ``s3://lake/scores``.
         version: The number of the version to read; None is the newest when the pipeline starts.
-        timestamp: Reads the version of that moment instead: a ``datetime``, or text of the form
-            ``2026-05-01T12:00:00Z``.
+        timestamp: Reads the version at that time instead: a ``datetime``, or a string such as ``2026-05-01T12:00:00Z``.
         columns: The columns to read; None reads all.
         storage_options: What the store needs, such as keys and regions, by the names of ``deltalake``. They are not
             shown anywhere.
@@ -174,20 +173,21 @@ class ReadFromDelta(SourceTransform[Any]):
         skip_change_commits: bool = False,
         **arguments: Any,
     ) -> Any:
-        """The rows of the table, and then the rows that are added to it; other arguments as in every ``as_stream``.
+        """Reads the rows of the table, then the rows that are added to it; other arguments as in every ``as_stream``.
 
-        A commit that removes rows, or writes files again with other rows, stops the stream with an error, unless it is
-        left out. So does a version that is removed from the log before it is read, and a change of the columns; after
-        the latter, start the pipeline again. What only moves rows to other files, such as ``optimize``, is nothing new.
+        A commit that removes rows, or rewrites files with different rows, stops the stream with an error, unless such
+        commits are skipped. So does a version that is removed from the log before it is read, and a change of the
+        columns; after a change of the columns, start the pipeline again. Commits that only move rows to other files,
+        such as ``optimize``, are ignored.
 
         Example: ``ReadFromDelta("/lake/scores").as_stream(max_records_per_batch=100_000)``.
 
         Args:
             event_time: An element's event time: the name of a column, or a function of the element.
             watermark: A policy of `penstock.io.watermarks`, which an event time needs.
-            starting_version: Leaves out what is in the table, and begins with what this version has added;
+            starting_version: Skips what is in the table, and begins with the rows that this version has added;
                 ``"latest"`` begins with the next version.
-            skip_change_commits: Whether to leave out commits that remove or change rows, with all that they add.
+            skip_change_commits: Whether to skip commits that remove or change rows, with all rows that they add.
             **arguments: The other arguments of ``as_stream``. Files are read whole, so a micro-batch may have more
                 than ``max_records_per_batch`` if a file has.
 
@@ -209,13 +209,13 @@ class ReadFromDelta(SourceTransform[Any]):
 
 
 class ReadChangesFromDelta(SourceTransform[Any]):
-    """The changes that were made to the rows of a Delta table (penstock's own).
+    """Reads the changes of the rows of a Delta table (penstock's own).
 
     The table must have the property ``delta.enableChangeDataFeed``. Elements are pairs of a `ValueKind` and a row, as
     `Changelog` emits them and as `WriteToDatabase` takes them with ``mode="upsert"``: an INSERT, a DELETE, or an
-    UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new one. Of one version, the rows that go come before
-    those that come. With ``as_stream``, every later version follows; ``max_records_per_batch`` does not divide a
-    version. Rows have the columns of the newest version when the pipeline starts. Install ``penstock[delta]``.
+    UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new one. Within a version, removed rows are emitted
+    before added rows. With ``as_stream``, it also reads every later version; ``max_records_per_batch`` does not divide
+    a version. Rows have the columns of the newest version when the pipeline starts. Install ``penstock[delta]``.
 
     Args:
         path: The folder of the table, or its URL, such as ``s3://lake/scores``.
@@ -272,33 +272,33 @@ class WriteToDelta(TableSinkTransform):
 
     The tasks write data files into the folder of the table; then the driver makes them part of the table in one
     commit. A stream notes its name and the number of the micro-batch in the same commit, so each element is in the
-    table exactly once after any crash, and also if an old driver is still alive. A micro-batch without elements makes
-    no commit. In batch, one commit adds everything, or nothing if the run fails. Files of attempts that have failed are
-    no part of the table; Delta's ``vacuum`` deletes them. Install ``penstock[delta]``.
+    table exactly once after any crash, even if an old driver is still alive. A micro-batch without elements does not
+    commit. In batch, one commit adds all rows, or nothing if the run fails. Files of failed attempts are not part of
+    the table; Delta's ``vacuum`` deletes them. Install ``penstock[delta]``.
 
-    If the table exists, its columns count: fields that the elements lack become null. Otherwise the schema, or the
-    element type, has the columns.
+    If the table exists, its columns count: fields that the elements lack become null. Otherwise, the schema or the
+    element type defines the columns.
 
     With a key, the elements are the changes that ``Upserts()`` emits: a row that replaces the one with the same key, or
     a deletion. A key of ``Upserts(by_window=True)`` fills a column for each of its parts, then one for the start and
-    one for the end of the window. The elements that only the key tells apart must not be shuffled in between.
+    one for the end of the window. Elements that only the key distinguishes must not be shuffled in between.
 
     Args:
         path: The folder of the table, or its URL, such as ``s3://lake/scores``. A folder must be on a disk that all
             workers share.
         mode: What to do with an existing table: ``"append"`` adds to it, ``"overwrite"`` replaces its rows, ``"error"``
             refuses to start. A stream does this once, when it starts for the first time.
-        partition_by: The columns by whose values files are kept apart; None takes the table's.
+        partition_by: The columns whose values divide the files; None takes the table's.
         key: The column, or the columns, of the row's key. The elements are then ``Upsert`` values.
         value: With a key: the column of the upsert's value, if the value is not a record.
-        schema: A ``pyarrow.Schema`` of the table to make.
+        schema: A ``pyarrow.Schema`` of the table to create.
         storage_options: What the store needs, such as keys and regions, by the names of ``deltalake``. They are not
             shown anywhere.
 
     Raises:
         ValueError: For arguments that do not fit together. When it is applied: if no columns are known. Before
             the pipeline starts: if the elements do not fit the table.
-        FileExistsError: Before the pipeline starts, if there is a table and the mode is ``"error"``.
+        FileExistsError: Before the pipeline starts, if the table exists and the mode is ``"error"``.
 
     >>> WriteToDelta("/lake/totals", key="team", value="points").sink.describe()
     'delta /lake/totals by team'
@@ -307,7 +307,7 @@ class WriteToDelta(TableSinkTransform):
     ...
     ValueError: a key merges elements into the table, but the mode is 'overwrite'
       at ...
-      hint: leave mode out, or delete the rows before
+      hint: leave mode out, or delete the rows first
     """
 
     sink: DeltaSink
@@ -329,7 +329,7 @@ class WriteToDelta(TableSinkTransform):
         keys = check_key_and_value(key, value)
         if keys and mode != "append":
             what = f"a key merges elements into the table, but the mode is {mode!r}"
-            raise refusal(ValueError, what, hint="leave mode out, or delete the rows before")
+            raise refusal(ValueError, what, hint="leave mode out, or delete the rows first")
         parts = (
             ()
             if partition_by is None
@@ -341,6 +341,6 @@ class WriteToDelta(TableSinkTransform):
 def _place(path: object, options: Mapping[str, str] | None) -> TablePlace:
     path = path if isinstance(path, str) else getattr(path, "__fspath__", lambda: path)()
     if not isinstance(path, str) or not path:
-        what = f"the path of a Delta table must be text, but is {noun_for(path)}"
+        what = f"the path of a Delta table must be a string, but is {noun_for(path)}"
         raise refusal(TypeError, what, hint="write path='/lake/scores' or path='s3://lake/scores'")
     return TablePlace(path, check_text_pairs("storage_options", options))

@@ -31,9 +31,9 @@ class ForEachBatch(SinkTransform):
     """Calls a function with the elements of each micro-batch, where the program runs (penstock's own); no output.
 
     The call is ``function(elements, batch_id)`` for each micro-batch with elements, with ascending numbers; in batch
-    mode once, with number 0. After a crash the last call may happen again, with the same elements and number. So the
-    function has its effect exactly once if it stores the number together with its output, and ignores a number that
-    it has stored. It runs in the program itself, and may use everything there.
+    mode, it is called once, with number 0. After a crash, the last call may be repeated with the same elements and
+    number. So the function has its effect exactly once if it stores the number together with its output, and ignores a
+    number that it has stored. It runs in the program itself, and may use all of its objects.
 
     All elements of a micro-batch must fit into the driver's memory.
 
@@ -55,7 +55,8 @@ class ForEachBatch(SinkTransform):
 class WriteToMemory(SinkTransform):
     """Appends each element to a list of the program (penstock's own); no output.
 
-    For tests and small results: all elements must fit into memory. A stream's list grows with each micro-batch.
+    It is meant for tests and small results: all elements must fit into memory. A stream's list grows with each
+    micro-batch.
 
     Example: ``totals | WriteToMemory(found)``.
     """

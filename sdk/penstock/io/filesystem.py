@@ -208,7 +208,7 @@ class FileSystem:
         return self.metadata(path).last_updated_in_seconds
 
     def checksum(self, path: str) -> str:
-        """Returns a text that changes with the content, as far as the file system knows; by default the size."""
+        """Returns a string that changes with the content, as far as the file system knows; by default the size."""
         return str(self.size(path))
 
     def metadata(self, path: str) -> FileMetadata:
@@ -226,7 +226,7 @@ def _unless_gone(error: BaseException | None) -> None:
     A path that cannot be read may match a pattern, and must not be left out silently.
     """
     if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-        what = f"{error.filename} cannot be looked at: {error.strerror}"
+        what = f"{error.filename} cannot be inspected: {error.strerror}"
         raise refusal(BeamIOError, what, hint="allow it, or give a pattern without it") from error
 
 

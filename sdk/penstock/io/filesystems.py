@@ -34,13 +34,13 @@ class FileSystems:
 
     @staticmethod
     def get_scheme(path: str) -> str | None:
-        """The part before ``://``, or None."""
+        """Returns the part before ``://``, or None."""
         found = _SCHEME.match(path.strip())
         return found.group(1) if found else None
 
     @staticmethod
     def get_filesystem(path: str) -> FileSystem:
-        """The file system of a path; a ValueError if its scheme is unknown."""
+        """Returns the file system of a path; a ValueError if its scheme is unknown."""
         if not isinstance(path, str):
             raise BeamIOError(
                 three_parts(
@@ -71,12 +71,12 @@ class FileSystems:
 
     @staticmethod
     def join(basepath: str, *paths: str) -> str:
-        """The parts as one path."""
+        """Returns the parts as one path."""
         return FileSystems.get_filesystem(basepath).join(basepath, *paths)
 
     @staticmethod
     def split(path: str) -> tuple[str, str]:
-        """The folder, and the last part."""
+        """Returns the folder, and the last part."""
         return FileSystems.get_filesystem(path).split(path)
 
     @staticmethod
@@ -86,7 +86,7 @@ class FileSystems:
 
     @staticmethod
     def match(patterns: Sequence[str], limits: Sequence[int | None] | None = None) -> list[MatchResult]:
-        """The files that each pattern matches; `penstock.io.filesystem.translate_pattern` explains wildcards."""
+        """Returns the files of each pattern; `penstock.io.filesystem.translate_pattern` explains wildcards."""
         return FileSystems.get_filesystem(patterns[0]).match(patterns, limits) if patterns else []
 
     @staticmethod
@@ -127,7 +127,7 @@ class FileSystems:
 
     @staticmethod
     def checksum(path: str) -> str:
-        """A text that changes with the content; a BeamIOError if the file does not exist."""
+        """Returns a string that changes with the content; a BeamIOError if the file does not exist."""
         return FileSystems.get_filesystem(path).checksum(path)
 
     @staticmethod
@@ -140,7 +140,7 @@ class FileSystems:
 
     @staticmethod
     def get_chunk_size(path: str) -> int:
-        """The number of files in one batch operation."""
+        """Returns the number of files in one batch operation."""
         return FileSystems.get_filesystem(path).CHUNK_SIZE
 
 

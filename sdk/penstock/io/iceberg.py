@@ -106,22 +106,22 @@ class IcebergSink(Sink):
 
 
 class ReadFromIceberg(SourceTransform[Any]):
-    """The rows of an Iceberg table, as of one snapshot (penstock's own; Beam's is a Java transform).
+    """Reads the rows of one snapshot of an Iceberg table (penstock's own; Beam's is a Java transform).
 
-    Each task reads data files of the table, and leaves out the rows that its delete files name; none of them goes
-    through Java. Columns are found by their identifiers, so files from before a column was renamed or added are read
-    correctly. Elements are dicts: nested columns are dicts and lists, maps lists of pairs, instants ``datetime`` in
-    UTC, decimals ``Decimal``, null None. Install ``penstock[iceberg]``.
+    Each task reads data files of the table, without Java, and skips the rows that delete files name. Columns are found
+    by their identifiers, so files from before a column was renamed or added are read correctly. Elements are dicts:
+    nested columns are dicts and lists, maps lists of pairs, instants ``datetime`` in UTC, decimals ``Decimal``, null
+    None. Install ``penstock[iceberg]``.
 
     Args:
         table: The name of the table with its namespace, such as ``"lake.scores"``.
         catalog: The properties of the catalog, as ``pyiceberg.catalog.load_catalog`` takes them, with its name as
-            ``"name"``; or only the name of a catalog that is configured for pyiceberg. They are not shown anywhere.
+            ``"name"``; or only the name of a catalog that is configured for pyiceberg. They are never shown.
         snapshot_id: The snapshot to read; None is the current one when the pipeline starts.
-        as_of: Reads the snapshot that was current at that moment instead: a ``datetime``, or text of the form
+        as_of: Reads the snapshot that was current at that time instead: a ``datetime``, or a string such as
             ``2026-05-01T12:00:00Z``.
         columns: The columns to read; None reads all.
-        filter: Which rows to read, in pyiceberg's form, such as ``"points > 3 and team = 'red'"``. Files without
+        filter: Which rows to read, in pyiceberg's syntax, such as ``"points > 3 and team = 'red'"``. Files without
             such rows are not opened.
         as_rows: Whether the elements are ``Row`` values, not dicts.
 
@@ -149,7 +149,7 @@ class ReadFromIceberg(SourceTransform[Any]):
     ) -> None:
         check_one_of(snapshot_id=snapshot_id, as_of=as_of)
         if filter is not None and (not isinstance(filter, str) or not filter.strip()):
-            what = f"filter must be text such as 'points > 3', but is {filter!r}"
+            what = f"filter must be a string such as 'points > 3', but is {filter!r}"
             raise refusal(TypeError, what, hint="leave it out to read all rows")
         source = IcebergSource(
             _place(table, catalog),
@@ -170,34 +170,33 @@ class WriteToIceberg(TableSinkTransform):
 
     The tasks write data files into the folder of the table; then the driver makes them part of the table in one
     commit. A stream notes its name and the number of the micro-batch as a property of the table in the same commit, so
-    each element is in the table exactly once after any crash, and also if an old driver is still alive. A micro-batch
-    without elements makes no commit. In batch, one commit adds everything, or nothing if the run fails. Files of
-    attempts that have failed do not belong to the table; the maintenance of Iceberg removes such orphans. Install
-    ``penstock[iceberg]``.
+    each element is in the table exactly once after any crash, even if an old driver is still alive. A micro-batch
+    without elements does not commit. In batch, one commit adds all rows, or nothing if the run fails. Files of failed
+    attempts are not part of the table; Iceberg's maintenance removes such orphans. Install ``penstock[iceberg]``.
 
-    If the table exists, its columns count: fields that the elements lack become null. Otherwise the schema, or the
-    element type, has the columns, and the first commit makes the table; its namespace must exist.
+    If the table exists, its columns count: fields that the elements lack become null. Otherwise, the schema or the
+    element type defines the columns, and the first commit creates the table; its namespace must exist.
 
     With a key, the elements are the changes that ``Upserts()`` emits: a row that replaces those with the same key, or
     a deletion. A key of ``Upserts(by_window=True)`` fills a column for each of its parts, then one for the start and
-    one for the end of the window. The elements that only the key tells apart must not be shuffled in between. The
-    driver writes each data file again that has rows with these keys.
+    one for the end of the window. Elements that only the key distinguishes must not be shuffled in between. The driver
+    rewrites each data file that has rows with these keys.
 
     Args:
         table: The name of the table with its namespace, such as ``"lake.scores"``.
         catalog: The properties of the catalog, as ``pyiceberg.catalog.load_catalog`` takes them, with its name as
-            ``"name"``; or only the name of a catalog that is configured for pyiceberg. They are not shown anywhere.
-        partition_by: The columns by whose values files are kept apart, or transforms of columns: ``"team"``,
+            ``"name"``; or only the name of a catalog that is configured for pyiceberg. They are never shown.
+        partition_by: The columns whose values divide the files, or transforms of columns: ``"team"``,
             ``"bucket[16](team)"``, ``"truncate[3](team)"``, ``"day(at)"``, and likewise hour, month and year. None
             means the table's.
         key: The column, or the columns, of the row's key. The elements are then ``Upsert`` values.
         value: With a key: the column of the upsert's value, if the value is not a record.
-        schema: A ``pyarrow.Schema`` of the table to make.
+        schema: A ``pyarrow.Schema`` of the table to create.
 
     Raises:
         ValueError: For arguments that do not fit together. When it is applied: if no columns are known. Before
             the pipeline starts: if the elements do not fit the table.
-        LookupError: Before the pipeline starts, if there is neither the table nor its namespace.
+        LookupError: Before the pipeline starts, if neither the table nor its namespace exists.
         UnsupportedByRunner: Before the pipeline starts, if the table has a format newer than 2.
 
     >>> WriteToIceberg("lake.totals", {"uri": "sqlite:////lake.db"}, key="team", value="points").sink.describe()

@@ -49,12 +49,12 @@ def ReadFromJson(
     schema: object = None,
     **kwargs: object,
 ) -> ReadTextRows:
-    """A transform that reads JSON objects into rows with one attribute per field (Beam's ``ReadFromJson``).
+    """Returns a transform that reads JSON objects into rows with one attribute per field (Beam's ``ReadFromJson``).
 
     Every row has all fields of the data, in the order of the first file; a field that an object lacks is None. Values
-    are like Python's ``json`` makes them: nested objects are dicts. A text that is not a JSON object is an error that
+    are the results of Python's ``json``: nested objects are dicts. A record that is not a JSON object is an error that
     names the file. The element type has the types of the values if the files have at most 4 MB when the transform is
-    applied; otherwise it only says that elements are rows.
+    applied; otherwise it is only known that elements are rows.
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
@@ -64,7 +64,7 @@ def ReadFromJson(
         partition_by: The columns whose values are in the names of folders, as `WriteToJson` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
+            strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
         kwargs: ``encoding``, of ``pandas.read_json``.
 
     Raises:
@@ -104,34 +104,34 @@ def WriteToJson(
     indent: int | None = None,
     **kwargs: object,
 ) -> WriteTextRows:
-    """A transform that writes rows as JSON files (Beam's ``WriteToJson``).
+    """Returns a transform that writes rows as JSON files (Beam's ``WriteToJson``).
 
-    Values keep all that they say, or are refused by name. Floats and whole numbers have all their digits; NaN and the
-    infinities, which JSON lacks, become null, and so do the missing values of pandas. A Decimal is a number if Python
-    reads the same number again. What JSON has no type for, bytes for example, is refused unless `default_handler` takes
-    it. Times, dates and lengths of time are numbers that count since 1970 in UTC, in the unit `date_unit`; one that has
-    more than this unit keeps is refused, and so is a time without a zone. With ``date_format="iso"`` they are text,
-    times without a zone are also text, and ``date_unit="us"`` keeps all that Python's times have. A
-    ``datetime.time`` is always text.
+    Values are written without loss, or refused with the name of the field. Floats and whole numbers have all their
+    digits; NaN and the infinities, which JSON lacks, become null, and so do the missing values of pandas. A Decimal
+    becomes a number if Python reads the same number again. A value of a type that JSON lacks, bytes for example, is
+    refused unless `default_handler` converts it. Times, dates and durations are numbers in the unit `date_unit`, times
+    since 1970 in UTC; a value that is finer than this unit is refused, and so is a time without a zone. With
+    ``date_format="iso"`` they are strings, also times without a zone, and ``date_unit="us"`` keeps the full precision
+    of Python times. A ``datetime.time`` is always a string.
 
     Args:
         path: The beginning of the files' paths.
-        num_shards: The number of files; None leaves it to Spark.
+        num_shards: The number of files; with None, Spark decides.
         file_naming: A naming of `penstock.io.fileio`; `path` is then the folder.
         orient: Only ``"records"``.
         lines: Whether each row has its own line (the default); False makes each file one list.
-        partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``. The elements need
-            a type of rows. A ``FileResult`` then has the file's name with its folders, and counts the files of its
+        partition_by: The columns whose values divide the files into folders, as in ``WriteToParquet``. The elements
+            need a type of rows. A ``FileResult`` then has the file's name with its folders, and counts the files of its
             folder.
-        date_format: ``"epoch"`` (the default) for numbers, or ``"iso"`` for text of ISO 8601: instants in UTC, such as
-            ``2026-07-01T12:00:00.000Z``, and lengths of time such as ``P1DT2H0M0.500S``.
+        date_format: ``"epoch"`` (the default) for numbers, or ``"iso"`` for strings of ISO 8601: instants in UTC, such
+            as ``2026-07-01T12:00:00.000Z``, and durations such as ``P1DT2H0M0.500S``.
         date_unit: ``"s"``, ``"ms"`` (the default), ``"us"`` or ``"ns"``.
-        double_precision: The number of digits behind the point to which floats and Decimals are rounded, at most 15;
-            None keeps all of them (that of pandas is 10).
+        double_precision: The number of digits after the point to which floats and Decimals are rounded, at most 15;
+            None keeps all of them (the default of pandas is 10).
         force_ascii: Whether characters beyond ASCII are escaped.
-        default_handler: Called for a value of a type without a form in JSON; it returns what is written instead.
+        default_handler: Called for a value of a type that JSON lacks; it returns what is written instead.
         indent: The number of blanks before each level of a list, with `lines=False`.
-        kwargs: Refused: the other arguments of ``pandas.DataFrame.to_json`` say where and how pandas makes a file.
+        kwargs: Refused: the other arguments of ``pandas.DataFrame.to_json`` define where and how pandas writes a file.
 
     Raises:
         TypeError: For another argument, or a value that no argument can have.
@@ -145,7 +145,7 @@ def WriteToJson(
     """
     if orient != "records":
         what = f"WriteToJson takes only orient='records', not {orient!r}"
-        raise refusal(ValueError, what, hint="make the text in a Map and write it with WriteToText")
+        raise refusal(ValueError, what, hint="make the lines in a Map and write them with WriteToText")
     given = {
         "date_format": date_format,
         "date_unit": date_unit,

@@ -1,4 +1,4 @@
-"""Kafka's topics, read and written through the wheel ``confluent-kafka``, without Java.
+"""Reads and writes Kafka topics with the package ``confluent-kafka``, without Java.
 
 Install it with ``pip install 'penstock[kafka]'``. Spark's own connector, which needs a jar, is
 ``ReadFromSpark("kafka", ...)`` and ``WriteToSpark("kafka", ...)``.
@@ -39,7 +39,7 @@ _NO_NUMBER = "leave it out if it has no meaning here"
 _POLICIES = ("ProcessingTime", "CreateTime", "LogAppendTime")
 _INSTEAD = {
     "consumer_polling_timeout": "patience_seconds says how long to wait for brokers that cannot be reached",
-    "redistribute": "leave it out: tasks share the records of a partition; beam.Reshuffle() spreads them once more",
+    "redistribute": "leave it out: tasks share the records of a partition; beam.Reshuffle() spreads them again",
     "redistribute_num_keys": "leave it out: beam.Reshuffle(num_buckets) spreads records over that number of keys",
     "allow_duplicates": "leave it out: each record counts once",
     "consumer_factory_fn_class": "it names a Java class; put what it sets into consumer_config",
@@ -48,7 +48,7 @@ _INSTEAD = {
 
 
 class KafkaRecord(NamedTuple):
-    """A record with everything that Kafka knows about it (penstock's own).
+    """A record with all its metadata in Kafka (penstock's own).
 
     Attributes:
         topic: The name of the topic.
@@ -149,7 +149,7 @@ class KafkaSource(Streamable):
 
 @dataclass(frozen=True, eq=False)
 class KafkaSink(Sink):
-    """The description of a topic that is written; see `WriteToKafka`."""
+    """Describes a topic that is written; see `WriteToKafka`."""
 
     config: Mapping[str, Any] = field(repr=False)  # It may contain passwords.
     topic: str = ""
@@ -166,14 +166,14 @@ class KafkaSink(Sink):
 class ReadFromKafka(SourceTransform[Any]):
     """Reads Kafka's topics (Beam's ``ReadFromKafka``, without Java).
 
-    Elements are pairs of key and value, or `KafkaRecord` values. As a root it reads what the topics hold when the
-    pipeline starts; ``.as_stream(...)`` also reads later records. Spark's checkpoint keeps the offsets, so each record
-    counts once. Partitions that are added later are read from their beginning. Watermarks may follow each partition:
-    ``BoundedDisorder(60, per_partition=True)``, inside an ``IdleTimeout`` if partitions may fall silent.
+    Elements are pairs of key and value, or `KafkaRecord` values. It reads the records that exist when the pipeline
+    starts; ``.as_stream(...)`` also reads later records. Spark's checkpoint keeps the offsets, so each record counts
+    once. Partitions that are added later are read from their beginning. Watermarks may follow each partition:
+    ``BoundedDisorder(60, per_partition=True)``, inside an ``IdleTimeout`` if partitions may become idle.
 
     A record that a deserializer refuses is an error, or goes to the rejects of ``as_stream(rejects=True)`` as a
-    `KafkaRecord` of bytes. If records are removed before a stream has read them, or a topic is deleted and made again,
-    the stream fails.
+    `KafkaRecord` of bytes. If records are removed before a stream has read them, or a topic is deleted and created
+    again, the stream fails.
 
     Args:
         consumer_config: The options of librdkafka's consumer, such as ``bootstrap.servers``, ``security.protocol`` and
@@ -185,10 +185,10 @@ class ReadFromKafka(SourceTransform[Any]):
         value_deserializer: The same for values.
         start_read_time: Where to begin, in milliseconds since 1970: at the first records that are not older.
         max_num_records: The maximum number of records, in batch mode.
-        max_read_time: How many seconds to wait for records, in batch mode: what the topics hold then is read, or what
-            they hold once there are `max_num_records`. By default, a batch does not wait.
+        max_read_time: How many seconds to wait for records, in batch mode: then, or as soon as there are
+            `max_num_records`, the records of the topics are read. By default, a batch does not wait.
         commit_offset_in_finalize: Whether a stream also commits the offsets to the group ``group.id``, so that tools
-            show how far it is.
+            show its progress.
         timestamp_policy: Where event times come from: ``"ProcessingTime"`` (the arrival time in a stream, none in batch
             mode), ``"CreateTime"`` or ``"LogAppendTime"``. A record without such a time cannot be decoded.
         with_metadata: Whether elements are `KafkaRecord` values.
@@ -198,9 +198,9 @@ class ReadFromKafka(SourceTransform[Any]):
         topic_pattern: A regular expression for the names of topics, which must match from beginning to end.
         partitions: Some partitions of topics, as ``{"topic": [0, 1]}``.
         start_offsets: ``"earliest"``, ``"latest"``, or the offsets of partitions, as ``{"topic": {0: 17}}``; partitions
-            that are left out begin at the earliest. By default ``auto.offset.reset``, or else ``"earliest"``.
-        end_offsets: The offsets before which to end, in the same form; partitions that are left out, or have
-            fewer records, end at their present end.
+            that are left out begin at the earliest. By default ``auto.offset.reset``, otherwise ``"earliest"``.
+        end_offsets: The offsets before which to end, in the same format; partitions that are left out, or have fewer
+            records, are read to their current end.
         end_read_time: Where to end, in milliseconds since 1970: before the first record that is not older.
         patience_seconds: How long to wait for brokers that cannot be reached while a pipeline runs.
         unsupported: Beam's arguments that have no meaning without Java; refused.
@@ -288,10 +288,10 @@ class ReadFromKafka(SourceTransform[Any]):
 class WriteToKafka(SinkTransform[Any]):
     """Writes pairs of key and value to a Kafka topic (Beam's ``WriteToKafka``, without Java); no output.
 
-    By default each element is written at least once: Kafka drops what a producer sends twice, but a micro-batch that
-    was written and not noted in the checkpoint when the program died is written once more. With `exactly_once`, each
-    micro-batch is written in transactions that also note its number in Kafka. Readers must then read committed records
-    only, as ``ReadFromKafka`` does.
+    By default, each element is written at least once: Kafka drops records that a producer sends twice, but a
+    micro-batch is written again if the program died after writing it and before its commit in the checkpoint. With
+    `exactly_once`, each micro-batch is written in transactions that also store its number in Kafka. Readers must then
+    read only committed records, as ``ReadFromKafka`` does.
 
     Args:
         producer_config: The options of librdkafka's producer, such as ``bootstrap.servers`` and ``sasl.password``; they
@@ -301,13 +301,13 @@ class WriteToKafka(SinkTransform[Any]):
             ``"org.apache.kafka.common.serialization.StringSerializer"``; ``"json"``; or an object with a method
             ``encode``, such as a coder. By default, keys must be bytes. None stays None.
         value_serializer: The same for values.
-        with_headers: Whether elements are rows with the fields ``key``, ``value``, and where wanted ``headers`` (pairs
+        with_headers: Whether elements are rows with the fields ``key``, ``value``, and optionally ``headers`` (pairs
             or rows of ``key`` and ``value``), ``topic``, ``partition`` and ``timestamp`` (milliseconds since 1970, and
             not 0). A `KafkaRecord` is refused, because it names the topic that it was read from.
         expansion_service: Has no effect: there is nothing to expand.
         exactly_once: Whether to write in transactions.
-        transactions: With `exactly_once`, the number of transactions into which a micro-batch is divided by key, each
-            of which a task of its own may write. A restarted stream must have the same number.
+        transactions: With `exactly_once`, the number of transactions into which a micro-batch is divided by key; a
+            separate task may write each of them. A restarted stream must have the same number.
 
     Raises:
         TypeError: An argument has the wrong type.
@@ -333,7 +333,7 @@ class WriteToKafka(SinkTransform[Any]):
     ) -> None:
         config = _config("producer_config", producer_config)
         if not isinstance(topic, str) or not topic:
-            what = f"the topic must be a text, but is {topic!r}"
+            what = f"the topic must be a string, but is {topic!r}"
             raise refusal(TypeError, what, hint='write topic="sums", for example')
         if "transactional.id" in config:
             what = "producer_config has a transactional.id, but tasks need one each"
@@ -422,7 +422,7 @@ def _offsets(argument: str, offsets: Any) -> Mapping[str, Mapping[int, int]]:
     )
     if is_right:
         return {topic: dict(own) for topic, own in offsets.items()}
-    what = f"{argument} must give the offsets of partitions of topics, but is {offsets!r}"
+    what = f"{argument} must be offsets of partitions of topics, but is {offsets!r}"
     raise refusal(TypeError, what, hint=f'write {argument}={{"clicks": {{0: 17, 1: 4}}}}, for example')
 
 

@@ -51,10 +51,10 @@ class OrcSink(RecordFileSink):
 
 
 class ReadFromOrc(SourceTransform[Any]):
-    """The records of ORC files (penstock's own).
+    """Reads the records of ORC files (penstock's own).
 
     Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts for nested ones, lists of pairs
-    for maps, ``Decimal``, ``datetime`` (in UTC if the file says that it is an instant), None for null. Each task reads
+    for maps, ``Decimal``, ``datetime`` (in UTC if it is an instant in the file), None for null. Each task reads
     some stripes of the files. A column that only some files have is None in the others.
 
     Args:
@@ -66,7 +66,7 @@ class ReadFromOrc(SourceTransform[Any]):
         partition_by: The columns whose values are in the names of folders, as `WriteToOrc` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            text, whole numbers, truth values or dates; without it, they are text.
+            strings, whole numbers, booleans or dates; without it, they are strings.
 
     Raises:
         OSError: If no file matches.
@@ -100,7 +100,7 @@ class ReadFromOrc(SourceTransform[Any]):
 
 
 class ReadAllFromOrc(ReadAllFiles):
-    """The records, as dicts, of the ORC files that the elements name (penstock's own).
+    """Reads the ORC files that the elements name, as dicts (penstock's own).
 
     Args:
         with_filename: Whether the elements are (file name, record).
@@ -120,16 +120,16 @@ class WriteToOrc(RecordFileSinkTransform):
 
     Args:
         file_path_prefix: The beginning of every file's path; a path on a disk that all workers share, or the URL of an
-            object store that Spark does not reach itself.
+            object store that Spark cannot access itself.
         schema: A ``pyarrow.Schema``; None takes it from the element type, which must then be a type of rows.
         stripe_size: Bytes in memory after which a stripe is written.
         codec: The compression: ``"none"``, ``"zlib"``, ``"snappy"``, ``"lz4"`` or ``"zstd"``.
         file_name_suffix: The end of every file's path.
-        num_shards: The number of files; 0 leaves it to Spark.
+        num_shards: The number of files; with 0, Spark decides.
         shard_name_template: The middle of a file's name.
-        mime_type: Ignored; no file system here keeps it.
+        mime_type: Ignored; no supported file system stores it.
         triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
-        partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``.
+        partition_by: The columns whose values divide the files into folders, as in ``WriteToParquet``.
 
     Raises:
         ValueError: For an unknown codec. When it is applied: if no columns are known. When the pipeline

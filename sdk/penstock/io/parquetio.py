@@ -104,17 +104,17 @@ def _wanted(columns: Any) -> tuple[str, ...] | None:
 
 
 class ReadFromParquet(_ReadParquet[ResultT]):
-    """The records of Parquet files (Beam's ``ReadFromParquet``).
+    """Reads the records of Parquet files (Beam's ``ReadFromParquet``).
 
-    Values are Python's: ``int`` for all whole numbers, with a sign or without one, ``Decimal``, ``datetime`` in UTC if
-    the file says that it is an instant, and without a zone otherwise, ``timedelta``, None for null, lists and dicts for
-    nested columns. Times that are INT96, as Spark and Hive write them, are instants. The types come from the footers of
-    the files when the transform is applied. All transforms that read Parquet, and streams, return the same values.
+    Values are Python's: ``int`` for all whole numbers, signed or unsigned, ``Decimal``, ``datetime`` (in UTC if it is
+    an instant in the file, otherwise without a zone), ``timedelta``, None for null, lists and dicts for nested columns.
+    Times that are INT96, as Spark and Hive write them, are instants. The types come from the footers of the files when
+    the transform is applied. All transforms that read Parquet, and streams, return the same values.
 
-    If a column has several types in the files, and these are on disks or object stores, all its values have the type
-    that holds them without loss, such as ``int64`` for ``int32`` and ``int64``. If there is none, as for ``int64`` and
-    ``double``, the column is refused. Nanoseconds, also those of durations, are cut to the microseconds that Python
-    has. Names of columns may have dots, and may differ in capital letters only.
+    If a column has different types in files on disks or object stores, all its values have the type that can represent
+    them without loss, such as ``int64`` for ``int32`` and ``int64``. If no type can, as for ``int64`` and ``double``,
+    the column is refused. Nanoseconds, also those of durations, are cut to the microseconds that Python has. Names of
+    columns may have dots, and may differ in capital letters only.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
@@ -126,7 +126,7 @@ class ReadFromParquet(_ReadParquet[ResultT]):
         partition_by: The columns whose values are in the names of folders, as `WriteToParquet` writes them. The path
             is then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            text, whole numbers, truth values or dates; without it, they are text.
+            strings, whole numbers, booleans or dates; without it, they are strings.
 
     Raises:
         OSError: If no file matches.
@@ -183,7 +183,7 @@ class ReadFromParquet(_ReadParquet[ResultT]):
 
 
 class ReadFromParquetBatched(_ReadParquet[Any]):
-    """The records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
+    """Reads the records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
 
     A table is a batch of records of Spark; in Beam it is a row group. The columns have the types of Python
     values: nanoseconds are cut to microseconds, and lists of one length are plain lists. See `ReadFromParquet` for the
@@ -204,7 +204,7 @@ class ReadFromParquetBatched(_ReadParquet[Any]):
 
 
 class ReadAllFromParquetBatched(ReadAllFiles):
-    """The tables of the files that the elements name, one ``pyarrow.Table`` for each row group (Beam's name).
+    """Reads the files that the elements name, as one ``pyarrow.Table`` for each row group (Beam's name).
 
     Args:
         min_bundle_size: Ignored.
@@ -230,7 +230,7 @@ class ReadAllFromParquetBatched(ReadAllFiles):
 
 
 class ReadAllFromParquet(ReadAllFromParquetBatched):
-    """The records, as dicts, of the files that the elements name (Beam's ``ReadAllFromParquet``).
+    """Reads the Parquet files that the elements name, as dicts (Beam's ``ReadAllFromParquet``).
 
     The arguments are those of `ReadAllFromParquetBatched`.
 
@@ -256,20 +256,20 @@ class WriteToParquet(RecordFileSinkTransform):
         use_deprecated_int96_timestamps: Whether timestamps are written as INT96, which are read as instants.
         use_compliant_nested_type: Whether lists have the names of the Parquet specification.
         file_name_suffix: The end of every file's path.
-        num_shards: The number of files; 0 leaves it to Spark.
+        num_shards: The number of files; with 0, Spark decides.
         shard_name_template: The middle of a file's name.
-        mime_type: Ignored; no file system here keeps it.
+        mime_type: Ignored; no supported file system stores it.
         triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
-        partition_by: The columns by whose values the files are kept apart, in folders such as
+        partition_by: The columns whose values divide the files into folders such as
             ``country=DE/day=2026-01-02`` below the folder of the prefix, as Hive and Spark name them. The files do not
-            have these columns. They hold text, whole numbers, truth values or dates; None becomes
-            ``__HIVE_DEFAULT_PARTITION__``. `num_shards` is then the most files that a folder gets. A run without
+            have these columns. They contain strings, whole numbers, booleans or dates; None becomes
+            ``__HIVE_DEFAULT_PARTITION__``. `num_shards` is then the maximum number of files in a folder. A run without
             elements writes no file.
 
     Raises:
         ValueError: When it is applied: if no columns are known, if the elements lack a column of `partition_by`,
             or if no other column is left. When the pipeline starts: if such a column has another type. When it
-            runs: for an empty text in such a column, which readers would take for None.
+            runs: for an empty string in such a column, which readers would take for None.
 
     Example: ``scores | WriteToParquet("/out/scores", pyarrow.schema([("team", pyarrow.string())]))``.
     """

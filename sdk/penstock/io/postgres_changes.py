@@ -48,24 +48,24 @@ class PostgresChangesSource(Streamable):
 
 
 class ReadChangesFromPostgres(SourceTransform[Any]):
-    """The changes of the rows of a table of PostgreSQL (penstock's own; Beam's ``DebeziumIO`` needs Java).
+    """Reads the changes of the rows of a PostgreSQL table (penstock's own; Beam's ``DebeziumIO`` needs Java).
 
     Elements are pairs of a `ValueKind` and a ``Row``, as `Changelog` emits them and as `WriteToDatabase` takes them
     with ``mode="upsert"``: an INSERT, a DELETE, or an UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new
-    one. They come in the order of the commits, and a micro-batch has whole transactions. What is rolled back is not
-    read.
+    one. They are in the order of the commits, and a micro-batch contains whole transactions. Transactions that are
+    rolled back are not read.
 
-    The server keeps the changes in a replication slot until they are read. A stream makes the slot when it starts for
-    the first time, and tells the server only after a micro-batch is committed that its changes are needed no longer. So
-    each change counts once after any crash, and **the server keeps all changes while the stream stands still, until
-    its disk is full**. Set ``max_slot_wal_keep_size`` there, and drop the slot when the stream is needed no longer:
-    ``SELECT pg_drop_replication_slot('...')``. Each stream needs a slot of its own.
+    The server keeps the changes in a replication slot until they are read. A stream creates the slot when it starts for
+    the first time, and releases changes on the server only after their micro-batch is committed. So each change counts
+    once after any crash, and **while the stream is stopped, the server keeps all changes, until its disk is full**. Set
+    ``max_slot_wal_keep_size`` there, and drop the slot when the stream is no longer needed: ``SELECT
+    pg_drop_replication_slot('...')``. Each stream needs its own slot.
 
     In batch mode, it reads the changes that an existing slot keeps, and leaves them there; pass
     ``initial_rows=False``.
 
     The server must be PostgreSQL 15 or later with ``wal_level = logical``. The user needs the attribute
-    ``REPLICATION``, and for the initial rows the right to read the table. The old rows must be complete, and the
+    ``REPLICATION``, and for the initial rows the permission to read the table. The old rows must be complete, and the
     changes must be published::
 
         ALTER TABLE scores REPLICA IDENTITY FULL;
@@ -80,19 +80,19 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         publication: The name of the publication, which may also publish other tables. It must publish all kinds of
             changes, as it does by default. If it has a condition for the rows, the initial rows meet it as well.
         columns: The columns to read; None reads all that are published.
-        initial_rows: Whether a stream begins with the rows that the table has when the slot is made, each as an INSERT.
-            All of them come in one micro-batch. If the program or the server dies before that ends, drop the slot and
-            begin again: the server does not keep them.
+        initial_rows: Whether a stream begins with the rows that the table has when the slot is created, each as an
+            INSERT. All of them are in one micro-batch. If the program or the server dies before that ends, drop the
+            slot and begin again: the server does not keep them.
 
     Raises:
         ValueError: If an argument has a value that cannot be. Before the run starts: if there is no such table, column
-            or publication, if the old rows are not complete, or if the user lacks a right. When a stream starts for the
-            first time: if the slot exists, but the initial rows are asked for. While it runs: if the table was emptied
-            with TRUNCATE, or its columns have changed.
+            or publication, if the old rows are not complete, or if the user lacks a permission. When a stream starts
+            for the first time: if the slot exists, but the initial rows are asked for. While it runs: if the table was
+            emptied with TRUNCATE, or its columns have changed.
         TypeError: If an argument has the wrong type.
         LookupError: If changes may be missing: the slot is gone, has lost what it kept, or another client moved it;
-            the publication was changed; the table was made again, or is on another server.
-        RunnerError: If the database cannot be asked, or refuses to answer.
+            the publication was changed; the table was created again, or is on another server.
+        RunnerError: If the database cannot be reached, or returns an error.
 
     >>> read = ReadChangesFromPostgres("postgresql://amy@db/sales", "scores", slot="totals", publication="all_tables")
     >>> read.source.describe()

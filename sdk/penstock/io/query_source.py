@@ -1,4 +1,4 @@
-"""The description of a query that the engine computes whole, over tables that it reads and rows of other steps."""
+"""Describes a query that the engine computes as a whole, over tables that it reads and rows of other steps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class QuerySource(Source):
         text: The query in Spark's SQL, over the tables and views.
         tables: The tables.
         views: The names of views, and their queries in Spark's SQL; each reads only tables, and views before it.
-        schema: The columns of the result: a Spark schema, as an object or as text.
+        schema: The columns of the result: a Spark schema, as an object or as a string.
         instead: The same query as its plan writes it, for an engine that finds other columns in the text, or none.
     """
 
@@ -82,7 +82,7 @@ class QueryError(ValueError):
         offset: The place of the wrong part in characters of the text; None if it is not known.
         view: The view in whose text it is; None for the query itself.
         hint: What the user can do about it.
-        is_vague: Whether the engine says little more than that something is wrong.
+        is_vague: Whether the engine's message does not say what is wrong.
     """
 
     def __init__(

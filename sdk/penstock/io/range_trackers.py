@@ -99,7 +99,7 @@ class OffsetRangeTracker(RangeTracker):
 
     def position_at_fraction(self, fraction: float) -> int:
         if self._stop == self.OFFSET_INFINITY:
-            what = "a range without an end has no fractions"
+            what = "a range that never ends has no fractions"
             raise refusal(ValueError, what, hint="use a range with an end")
         return math.ceil(self._start + fraction * (self._stop - self._start))
 

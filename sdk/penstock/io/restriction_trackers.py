@@ -32,7 +32,7 @@ class OffsetRange:
     def split(
         self, desired_num_offsets_per_split: float, min_num_offsets_per_split: int = 1
     ) -> Iterator[OffsetRange]:
-        """Pieces with that number of offsets; a small rest joins the piece before it."""
+        """Yields pieces with that number of offsets; a small rest joins the piece before it."""
         size = max(desired_num_offsets_per_split, min_num_offsets_per_split)
         start: Any = self.start
         while start < self.stop:

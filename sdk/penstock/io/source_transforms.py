@@ -39,13 +39,13 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         self.source = source
 
     def expand(self, pbegin: PBegin) -> PCollection[ResultT]:
-        """The new PCollection; missing local files raise a FileNotFoundError."""
+        """Returns the new PCollection; missing local files raise a FileNotFoundError."""
         _require_files(self.source, pbegin.pipeline.current_transform().where)
         element_type = self.element_type_in(pbegin.pipeline)
         return PCollection(pbegin.pipeline, element_type=element_type, is_bounded=self.source.is_bounded)
 
     def element_type_in(self, pipeline: Any) -> Any:
-        """The type that the user has declared, or that the runner finds in the source; otherwise None."""
+        """Returns the type that the user has declared, or that the runner finds in the source; otherwise None."""
         declared = self.get_type_hints().simple_output_type(self.label)
         if declared is not None or not self.source.has_fields:
             return declared
@@ -72,7 +72,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         max_records_per_batch: int | None = None,
         ends: bool = False,
     ) -> Any:
-        """Returns this source, read continuously: first its present content, then every addition (penstock's own).
+        """Returns this source as a stream: it reads the existing content, then every addition (penstock's own).
 
         Files must be complete when they appear, and are read once. `event_time`, `arrival_time` and `partition` are
         the name of a field or a function of the element. A time is a ``Timestamp``, a ``datetime`` (in UTC if it has
@@ -81,22 +81,24 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         Example: ``ReadFromText("/logs/*.txt").as_stream(event_time=parse_time, watermark=BoundedDisorder(60))``.
 
         Args:
-            event_time: An element's event time; by default the source's own, if it has one, or else the arrival time.
-            watermark: A policy of `penstock.io.watermarks`; needed with an event time, and useless without one.
+            event_time: An element's event time; by default the source's own, if it has one, otherwise the arrival time.
+            watermark: A policy of `penstock.io.watermarks`; required with an event time, and without effect otherwise.
             arrival_time: The arrival time in recorded logs, which replays them in their own processing time; by default
                 an element arrives when it is read.
-            tick: With `arrival_time`: elements that arrive within this number of seconds arrive at one logical time.
+            tick: With `arrival_time`: elements that arrive within this number of seconds arrive at the same logical
+                time.
             partition: The name of an element's partition, for policies that look at each partition; by default the
-                source's own, if it has partitions; otherwise one for all: files are read one after the other.
+                source's own, if it has partitions; otherwise there is one for all elements: files are read one after
+                the other.
             max_ahead: Event times more than this number of seconds ahead of the clock do not advance the watermark, and
-                are counted; None: all do.
+                are counted; by default, all event times advance it.
             rejects: Whether there is a second output, tagged ``"rejected"``, for elements without a usable time and
                 rows that cannot be parsed, each with its exception as in ``with_exception_handling``; otherwise
                 they are errors.
             max_files_per_batch: The maximum number of files in a micro-batch; by default all.
             max_bytes_per_batch: The same for bytes.
             max_records_per_batch: The same for records, for sources that count them, such as Kafka.
-            ends: Whether the stream ends after the present content, as in a replay; otherwise it waits for more.
+            ends: Whether the stream ends after the existing content, as in a replay; otherwise it waits for more.
 
         Returns:
             A transform whose output is an unbounded PCollection; with `rejects`, it has two outputs.
@@ -167,7 +169,7 @@ class ReadStream(SourceTransform):
         return self._read.infer_output_type(input_type)
 
     def element_type_in(self, pipeline: Any) -> Any:
-        """The element type of `read`, which must have the fields of times and partitions."""
+        """Returns the element type of `read`, which must have the fields of times and partitions."""
         declared = self.get_type_hints().simple_output_type(self.label)
         element_type = declared
         if declared is None:

@@ -1,4 +1,4 @@
-"""Reads and writes all sources and sinks that Spark has, by the name of the format."""
+"""Reads and writes all formats that Spark supports, by their names."""
 
 from __future__ import annotations
 
@@ -141,15 +141,15 @@ def from_dataframe(
     event_time: str | Callable[[Row], object] | None = None,
     watermark: WatermarkPolicy | None = None,
 ) -> SourceTransform[Row]:
-    """The rows of a DataFrame, as a root of the pipeline (penstock's own).
+    """Reads the rows of a Spark DataFrame, as a root of the pipeline (penstock's own).
 
     Elements are ``Row`` values, as with `ReadFromSpark`, and have the types of the columns. Two columns with the same
     name raise a ValueError when the transform is applied. Example: ``pipeline | from_dataframe(frame)``.
 
-    A streaming DataFrame becomes an unbounded PCollection. ``frame.withWatermark("time", "10 minutes")`` says when its
-    elements happened: their timestamps are the column ``time``, and the watermark follows the latest of them by 10
-    minutes, as `BoundedDisorder(600)` does. Without a watermark, elements get the time at which they arrive, and the
-    watermark follows the clock.
+    A streaming DataFrame becomes an unbounded PCollection. ``frame.withWatermark("time", "10 minutes")`` defines the
+    event times: the timestamps are in the column ``time``, and the watermark follows the latest of them by 10 minutes,
+    as `BoundedDisorder(600)` does. Without a watermark, elements get the time at which they arrive, and the watermark
+    follows the clock.
 
     Args:
         frame: A DataFrame of Spark.
@@ -168,7 +168,7 @@ def from_dataframe(
     if not source.is_streaming:
         if event_time is not None or watermark is not None:
             what = "event_time and watermark are for streaming DataFrames, and this one ends"
-            raise make_value_error(what, "leave them out, and give rows their times with WithTimestamps(...)")
+            raise make_value_error(what, "leave them out, and set the times of rows with WithTimestamps(...)")
         return read
     if event_time is None and watermark is None:
         event_time, watermark = _watermark_of(source.frame.schema.fields)
@@ -214,15 +214,15 @@ def _watermark_of(columns: Iterable[_Field]) -> tuple[str | None, WatermarkPolic
 
 
 def to_dataframe(pcoll: PCollection[ElementT], schema: object = None) -> Any:
-    """A PCollection as a DataFrame of the pipeline's Spark session (penstock's own).
+    """Returns a PCollection as a DataFrame of the pipeline's Spark session (penstock's own).
 
-    The DataFrame's plan has only the steps that lead to the PCollection; the pipeline itself does not run. Side
-    inputs are computed now, everything else with the DataFrame. Records have a column for each field, pairs the
-    columns ``key`` and ``value``, longer tuples ``_1``, ``_2`` and so on, and anything else the column ``value``.
+    The DataFrame's plan has only the steps that lead to the PCollection; the pipeline itself does not run. Side inputs
+    are computed immediately, everything else with the DataFrame. Records have a column for each field, pairs have the
+    columns ``key`` and ``value``, longer tuples ``_1``, ``_2`` and so on, and other elements the column ``value``.
     Timestamps and windows are left out; ``beam.Reify`` puts them into the elements.
 
-    The schema is a Spark schema, as an object or as text. Without one, the element type must give the columns;
-    otherwise a ValueError says so.
+    The schema is a Spark schema, as an object or as a string. Without one, the element type must define the columns;
+    otherwise it raises a ValueError.
 
     Example: ``to_dataframe(totals).orderBy("team").show()``.
     """
@@ -232,25 +232,25 @@ def to_dataframe(pcoll: PCollection[ElementT], schema: object = None) -> Any:
 def to_streaming_dataframe(
     pcoll: PCollection[ElementT], schema: object = None, *, sequence: str | None = None
 ) -> Any:
-    """An unbounded PCollection as a streaming DataFrame of the program's Spark session (penstock's own).
+    """Returns an unbounded PCollection as a streaming DataFrame of the program's Spark session (penstock's own).
 
-    ``frame.writeStream`` starts the query, with a sink, a trigger and a ``checkpointLocation`` of your own, and a flow
-    of Spark Declarative Pipelines may return it. It is the query that ``pipeline.run()`` would start, without its
-    sinks: windows, triggers and timers work as they do there, and Spark's checkpoint has all state. What needs more
-    than this checkpoint is refused by name: drains and signals, sources that end, and options of runs.
+    ``frame.writeStream`` starts the query, with your own sink, trigger and ``checkpointLocation``. A flow of Spark
+    Declarative Pipelines may also return it. It is the query that ``pipeline.run()`` would start, without its sinks:
+    windows, triggers and timers work as they do there, and Spark's checkpoint has all state. Features that need more
+    than this checkpoint are refused: drains and signals, sources that end, and options of runs.
 
-    The columns are those of `to_dataframe`, in the output mode ``append``. A pipeline whose results take earlier ones
-    back needs ``Changelog()`` or ``Upserts()`` first.
+    The columns are those of `to_dataframe`, in the output mode ``append``. A pipeline whose results retract earlier
+    ones needs ``Changelog()`` or ``Upserts()`` first.
 
     Args:
         pcoll: An unbounded PCollection of a pipeline in the mode ``streaming`` or ``micro_batch``.
-        schema: A Spark schema, as an object or as text. Without one, the element type must give the columns.
+        schema: A Spark schema, as an object or as a string. Without one, the element type must define the columns.
         sequence: The name of one more column, a bigint that grows with each change of a key as `Upserts` emits
             them, such as ``sequence_by`` of ``create_auto_cdc_flow`` asks for. A micro-batch that runs again
             repeats its numbers.
 
     Raises:
-        UnsupportedByRunner: The pipeline, or an option, needs more than a query of Spark has.
+        UnsupportedByRunner: The pipeline, or an option, needs more than a query of Spark supports.
         ValueError: The columns are not known; or a setting of the session differs from what the query needs, and the
             message has the line that sets it.
 
@@ -276,22 +276,22 @@ def _check_format(format: str) -> None:
 
 
 class ReadFromSpark(_ReadRows):
-    """Rows of any source that Spark can read (penstock's own; Beam has none).
+    """Reads rows of any format that Spark can read (penstock's own; Beam has none).
 
     Elements are ``Row`` values: nested structs are ``Row`` values too, arrays lists, maps dicts, timestamps
     ``datetime`` in UTC (without a time zone if Spark's type has none), decimals ``Decimal``, null None.
 
-    The schema has the types of the fields. Without one, a Spark session that is already running finds them when the
-    transform is applied; no session is started for that, and the types are then unknown.
+    The schema has the types of the fields. Without one, a running Spark session finds them when the transform is
+    applied; if no session is running, the types are unknown.
 
-    A record of CSV, JSON or XML that lacks a field, has one too many, or a value of another type is an error. With the
-    option ``mode="PERMISSIVE"``, which is Spark's own default, Spark cuts such records or fills them with None; it also
-    does if the schema has its column for malformed records, ``_corrupt_record``.
+    A record of CSV, JSON or XML that lacks a field, has an extra one, or has a value of another type is an error. With
+    the option ``mode="PERMISSIVE"``, Spark's own default, Spark truncates such records or fills them with None. It does
+    the same if the schema has the column for malformed records, ``_corrupt_record``.
 
     Args:
         format: The name of the format, e.g. ``"orc"``, ``"avro"``, ``"jdbc"``, ``"delta"``.
         path: A path, a list of paths, or None.
-        schema: A Spark schema, as an object or as text such as ``"a int, b string"``; None lets Spark find it.
+        schema: A Spark schema, as an object or as a string such as ``"a int, b string"``; None lets Spark find it.
         options: The reader's options.
 
     >>> ReadFromSpark("orc", "/data/scores").source.describe()
@@ -304,15 +304,15 @@ class ReadFromSpark(_ReadRows):
 
 
 class WriteToSpark(TableSinkTransform):
-    """Writes rows to any sink that Spark can write (penstock's own; Beam has none); no output.
+    """Writes rows to any format that Spark can write (penstock's own; Beam has none); no output.
 
     Args:
         format: The name of the format.
         path: A path, or None.
         mode: What to do with existing data: ``"append"``, ``"overwrite"``, ``"error"`` or ``"ignore"``.
         partition_by: A column, or columns, whose values become folders.
-        schema: The Spark schema of the rows, as an object or as text; None takes it from the element type, which must
-            then be a type of rows, e.g. a NamedTuple.
+        schema: The Spark schema of the rows, as an object or as a string; None takes it from the element type, which
+            must then be a type of rows, e.g. a NamedTuple.
         options: The writer's options.
 
     >>> WriteToSpark("orc", "/out", mode="append", schema="a int").sink.describe()

@@ -41,11 +41,11 @@ __all__ = [
 
 
 class ReadFromText(SourceTransform[str]):
-    r"""The lines of text files, as strings (Beam's ``ReadFromText``).
+    r"""Reads the lines of text files, as strings (Beam's ``ReadFromText``).
 
-    Lines end with ``\n`` or ``\r\n``. Spark reads and splits the files, and knows more compressions by their suffix
-    than Beam. A byte-order mark at the beginning of a file is removed; Beam keeps it. In compressed files, a ``\r`` at
-    the very end of a file is removed as well, though no ``\n`` follows it.
+    Lines end with ``\n`` or ``\r\n``. Spark reads and splits the files, and supports more compressions than Beam, by
+    the suffix of the file. A byte-order mark at the beginning of a file is removed; Beam keeps it. In compressed files,
+    a ``\r`` at the very end of a file is removed as well, though no ``\n`` follows it.
 
     Args:
         file_pattern: The path; ``*`` matches within a folder, ``**`` across, ``?`` one character, ``[ab]`` a set. A
@@ -102,7 +102,7 @@ class ReadFromText(SourceTransform[str]):
 
 
 class ReadFromTextWithFilename(ReadFromText):
-    """The lines of text files with the name of the file: (file name, line) (Beam's name and arguments).
+    """Reads text files as pairs of the file name and a line (Beam's name and arguments).
 
     >>> ReadFromTextWithFilename("/logs/*.txt", validate=False).source.with_filename
     True
@@ -124,7 +124,7 @@ class _ReadTextFiles(DoFn):
 
 
 class ReadAllFromText(PTransform[Any, Any]):
-    """The lines of the files that the elements name: paths or patterns (Beam's ``ReadAllFromText``).
+    """Reads the lines of the files that the elements name: paths or patterns (Beam's ``ReadAllFromText``).
 
     One task reads each file in Python, through `penstock.io.filesystems.FileSystems`. `ReadFromText` explains the
     arguments; the sizes of bundles and `validate` are ignored. With `with_filename`, elements are (file name, line).
@@ -167,7 +167,7 @@ class ReadAllFromText(PTransform[Any, Any]):
 
 
 class ReadAllFromTextContinuously(ReadAllFromText):
-    """The lines of files that appear over time (Beam's ``ReadAllFromTextContinuously``).
+    """Reads the lines of files that appear over time (Beam's ``ReadAllFromTextContinuously``).
 
     Args:
         file_pattern: The pattern that is matched again and again.
@@ -197,14 +197,14 @@ class WriteToText(FileSinkTransform):
         file_path_prefix: The beginning of every file's path; a path without a scheme is local.
         file_name_suffix: The end of every file's path.
         append_trailing_newlines: Whether a line end follows each element, the header and the footer.
-        num_shards: The number of files; 0 leaves it to Spark: one for each task with elements.
+        num_shards: The number of files; with 0, Spark decides: one for each task with elements.
         shard_name_template: The middle of a file's name, see `penstock.io.files.shards.Shards`.
         coder: Encodes an element.
         compression_type: A name of ``CompressionTypes``; by default the suffix decides.
-        header: A text at the beginning of every file.
-        footer: A text at the end of every file.
-        max_records_per_shard: The number of elements after which another file begins.
-        max_bytes_per_shard: The number of bytes, before compression, after which another file begins.
+        header: A string at the beginning of every file.
+        footer: A string at the end of every file.
+        max_records_per_shard: The number of elements after which a new file begins.
+        max_bytes_per_shard: The number of bytes, before compression, after which a new file begins.
         skip_if_empty: Whether an empty collection writes no file; otherwise it writes an empty one.
         triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
 

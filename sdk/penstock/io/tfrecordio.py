@@ -54,9 +54,9 @@ def _type_of(coder: Coder | None) -> object:
 
 
 class ReadFromTFRecord(SourceTransform[Any]):
-    """The records of TFRecord files, as bytes (Beam's ``ReadFromTFRecord``).
+    """Reads the records of TFRecord files, as bytes (Beam's ``ReadFromTFRecord``).
 
-    A task reads whole files, because only the record before it tells where a record begins. Checksums are compared.
+    A task reads whole files, because the start of a record follows from the record before it. Checksums are verified.
     Install ``penstock[tfrecord]``.
 
     Args:
@@ -94,7 +94,7 @@ class ReadFromTFRecord(SourceTransform[Any]):
 
 
 class ReadAllFromTFRecord(PTransform[Any, Any]):
-    """The records of the TFRecord files that the elements name: paths or patterns (Beam's ``ReadAllFromTFRecord``).
+    """Reads the TFRecord files that the elements name: paths or patterns (Beam's ``ReadAllFromTFRecord``).
 
     A pattern may match nothing. Install ``penstock[tfrecord]``.
 
@@ -129,13 +129,13 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
 class WriteToTFRecord(FileSinkTransform):
     """Writes elements to TFRecord files, and returns the files' names (Beam's ``WriteToTFRecord``).
 
-    An element must be bytes, unless `coder` makes bytes of it. Install ``penstock[tfrecord]``.
+    An element must be bytes, unless `coder` encodes it. Install ``penstock[tfrecord]``.
 
     Args:
         file_path_prefix: The beginning of every file's path; a path on a disk that all workers share.
         coder: Encodes an element.
         file_name_suffix: The end of every file's path.
-        num_shards: The number of files; 0 leaves it to Spark.
+        num_shards: The number of files; with 0, Spark decides.
         shard_name_template: The middle of a file's name, see `penstock.io.files.shards.Shards`.
         compression_type: A name of ``CompressionTypes``; by default the end of the path decides.
         triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.

@@ -1,4 +1,4 @@
-"""`Watch`: asks a function about each input again and again, and yields what is new (Beam's ``apache_beam.io.watch``).
+"""`Watch`: polls a function about each input, and yields new outputs (Beam's ``apache_beam.io.watch``).
 
 The loop of one input is a splittable DoFn: a restriction holds what the input has yielded so far, and each call of
 ``process`` is one poll, which leaves the rest of the restriction for the next one.
@@ -44,7 +44,7 @@ OutputT = TypeVar("OutputT")
 class PollResult(Generic[OutputT]):
     """Holds the outputs that one poll has found (Beam's ``PollResult``); `incomplete` and `complete` make one.
 
-    ``PollResult[str]`` as the return annotation of a poll function says what the outputs are.
+    ``PollResult[str]`` as the return annotation of a poll function declares the type of the outputs.
 
     Args:
         outputs: All outputs that exist now; `Watch` drops those that it has yielded before.
@@ -72,20 +72,20 @@ class PollResult(Generic[OutputT]):
 
     @staticmethod
     def incomplete(outputs: Iterable[Any], timestamp: TimestampTypes | None = None) -> PollResult[Any]:
-        """The outputs that exist now; more may follow.
+        """Returns the outputs that exist now; more may follow.
 
         The watermark becomes the time of the earliest new output. That is right only if outputs appear in the order
         of their times: if they do not, add `with_watermark`.
 
         Args:
-            outputs: Values, or ``TimestampedValue`` objects with times of their own.
+            outputs: Values, or ``TimestampedValue`` objects with their own times.
             timestamp: The time of values without one; by default the time of the machine's clock.
         """
         return PollResult(_with_times(outputs, timestamp))
 
     @staticmethod
     def complete(outputs: Iterable[Any], timestamp: TimestampTypes | None = None) -> PollResult[Any]:
-        """All outputs of the input: it is not polled again, and its watermark goes to the end of time.
+        """Returns all outputs of the input: it is not polled again, and its watermark goes to the end of time.
 
         The arguments are those of `incomplete`.
         """
@@ -121,7 +121,7 @@ class PollFn:
         raise NotImplementedError
 
     def default_output_coder(self) -> coders.Coder | None:
-        """The coder of the outputs, which also says their type; None to infer it."""
+        """Returns the coder of the outputs, which also says their type; None to infer it."""
         return None
 
 
@@ -142,15 +142,15 @@ class TerminationCondition:
     """
 
     def for_new_input(self, now: Timestamp, element: object) -> Any:
-        """The first state, just before the first poll of an input."""
+        """Returns the first state, just before the first poll of an input."""
         raise NotImplementedError
 
     def on_seen_new_output(self, now: Timestamp, state: object) -> Any:
-        """The state after a poll that found something new."""
+        """Returns the state after a poll that found something new."""
         return state
 
     def on_poll_complete(self, state: object) -> Any:
-        """The state after each poll."""
+        """Returns the state after each poll."""
         return state
 
     def can_stop_polling(self, now: Timestamp, state: Any) -> bool:
@@ -158,7 +158,7 @@ class TerminationCondition:
         raise NotImplementedError
 
     def state_coder(self) -> coders.Coder:
-        """The coder of states; they are pickled, unless overridden."""
+        """Returns the coder of states; they are pickled, unless overridden."""
         return registry.get_coder(object)
 
 
@@ -266,7 +266,7 @@ class _PollTracker(RestrictionTracker):
         return True
 
     def try_split(self, fraction_of_remainder: float) -> tuple[Any, Any] | None:
-        """The poll that was claimed, and the polls after it; a poll is never split."""
+        """Returns the poll that was claimed, and the polls after it; a poll is never split."""
         if self._is_last:
             return None
         self._is_over = True
@@ -325,7 +325,7 @@ class _Poll(DoFn, RestrictionProvider):
         tracker: Any = DoFn.RestrictionParam(),
         estimator: Any = DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_provider()),
     ) -> list[TimestampedValue[Any]]:
-        # The outputs are a list: a poll has them all at once, and whoever calls may not cut it into pieces.
+        # The outputs are a list: a poll has them all at once, and the caller must not divide it.
         growth = tracker.current_restriction()
         if growth is None:
             growth = _Growth({}, self._condition.for_new_input(self._now(), element))
@@ -418,13 +418,13 @@ def _warn_of_late(outputs: Iterable[TimestampedValue[Any]], watermark: Timestamp
 
 
 class Watch(PTransform[PCollection[InputT], PCollection[tuple[InputT, OutputT]]], Generic[InputT, OutputT]):
-    """Polls a function about each input, and yields pairs of the input and an output that is new (Beam's ``Watch``).
+    """Polls a function about each input, and emits pairs of the input and a new output (Beam's ``Watch``).
 
     The polls of an input continue until its result is `PollResult.complete`, or until `termination` stops them. Outputs
     have the times that the function sets. The watermark of an input is the one that its results promise.
 
     As in Beam, the result is unbounded: the pipeline is a stream, and a grouping needs windows or a trigger. Each
-    output is yielded once, also if the program is killed and continues from its checkpoint.
+    output is emitted once, even if the program is killed and continues from its checkpoint.
 
     The state of an input has 24 bytes for each key that it has yielded, is written at each poll, and is dropped after
     the last one. `timestamp_cursor` bounds it.
@@ -439,14 +439,14 @@ class Watch(PTransform[PCollection[InputT], PCollection[tuple[InputT, OutputT]]]
         output_key_coder: The coder of the keys, which are compared by their encodings; by default, the one for the
             return annotation of `output_key_fn`.
         timestamp_cursor: Whether to forget the keys of outputs that are earlier than the latest output so far. An
-            earlier output then counts as seen, also if it is new; a key that comes back at a later time counts as new.
+            earlier output then counts as seen, even if it is new; a key that returns at a later time counts as new.
             This suits outputs that appear in the order of their times.
         allowed_lateness: With `timestamp_cursor`, how much earlier than the latest output an output may be: a
             `Duration`, or a number of seconds.
         now_fn: The clock that the termination condition sees, in seconds since 1970.
 
     Raises:
-        ValueError: `poll_interval` is missing, a length of time is negative, or keys have no deterministic coder.
+        ValueError: `poll_interval` is missing, a duration is negative, or keys have no deterministic coder.
         TypeError: `poll_fn` or `termination` is something else.
 
     >>> def letters_of(word) -> PollResult[str]:

@@ -1,8 +1,8 @@
-"""Policies that say how far event time has come at a source.
+"""Watermark policies, which estimate how far event time has advanced at a source.
 
-A source's watermark says that no element with an earlier event time is expected any more. A policy says how the runner
-finds it from the elements that have arrived, in `penstock_spark.source_watermarks`. With every policy, a watermark
-never goes back, and at the end of a source it goes to the end of time. See the book's chapter 3.
+A source's watermark means that no element with an earlier event time is expected. A policy defines how the runner
+computes it from the elements that have arrived, in `penstock_spark.source_watermarks`. With every policy, a watermark
+never moves back, and at the end of a source it moves to the end of time. See the book's chapter 3.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ __all__ = [
 class IngressTime(WatermarkPolicy):
     """A policy for elements whose event time is their arrival time: the watermark is the clock.
 
-    Nothing is ever late.
-
-    Example: ``ReadFromText("/logs/*.txt").as_stream(watermark=IngressTime())``.
+    No element is ever late. Example: ``ReadFromText("/logs/*.txt").as_stream(watermark=IngressTime())``.
     """
 
     needs_event_times: ClassVar[bool | None] = False
@@ -46,8 +44,8 @@ class IngressTime(WatermarkPolicy):
 class OrderedPartitions(WatermarkPolicy):
     """A policy for partitions with ascending event times: the least of all partitions' last event times.
 
-    Nothing is ever late if every partition is known before the watermark has passed its beginning. A partition that has
-    ended no longer counts; when all have ended, the watermark stays.
+    No element is ever late if every partition is known before the watermark has passed its beginning. A partition that
+    has ended no longer counts; when all have ended, the watermark stays unchanged.
 
     Args:
         at_least: The number of partitions, if the source does not report it, from 1. The watermark waits until it has
@@ -73,12 +71,13 @@ class OrderedPartitions(WatermarkPolicy):
 class BoundedDisorder(WatermarkPolicy):
     """A policy for elements that are out of order by at most some time: the largest event time, less that time.
 
-    By default the largest of all partitions counts, as in Spark's own watermark: a silent partition delays nothing,
-    but a partition that is read more slowly than the others makes late data. With `per_partition` the partition that
-    is furthest behind counts, as in Flink's sources: wrap that in an `IdleTimeout` if partitions may fall silent.
+    By default the largest of all partitions counts, as in Spark's own watermark: an idle partition does not delay the
+    watermark, but a partition that is read more slowly than the others causes late data. With `per_partition`, the
+    partition that is furthest behind counts, as in Flink's sources: wrap the policy in an `IdleTimeout` if partitions
+    may become idle.
 
     Args:
-        delay: The time, in seconds, or 0.
+        delay: The time by which elements may be out of order, in seconds; may be 0.
         per_partition: Whether each partition is in order on its own.
         at_least: As in `OrderedPartitions`, with `per_partition`.
 
@@ -141,11 +140,11 @@ class EstimationBand(WatermarkPolicy):
 
 @dataclass(frozen=True, init=False)
 class IdleTimeout(Wrapping):
-    """A policy around another one, with a limit to its wait for a silent source.
+    """A policy around another one, which limits its wait for an idle source.
 
     A source without elements for that time no longer holds the watermark: it counts as if it had reached the clock,
-    less the delay or band of the policy. If partitions count separately, so do silent ones. This is for event times
-    that follow the clock: if a recording of last year pauses, the rest of it will be late.
+    less the delay or band of the policy. If partitions count separately, this also applies to each idle partition. It
+    is meant for event times that follow the clock: if a recording of last year pauses, the rest of it will be late.
 
     Args:
         policy: The other policy.
@@ -177,7 +176,7 @@ class Percentiles(Wrapping):
     time within which that share of the elements arrives, as far as is known: that share of all earlier events has
     arrived. It is never behind the policy's watermark, and otherwise not ahead of the largest event time seen. Recent
     elements weigh more than old ones, and times are rounded up by at most a sixteenth. A percentile p needs at least
-    1 / (1 - p) elements; before that, the policy's watermark stands in.
+    1 / (1 - p) elements; before that, the policy's watermark is used.
 
     Args:
         policy: The other policy.
@@ -217,7 +216,7 @@ def _checked_shares(percentiles: Iterable[float]) -> tuple[float, ...]:
     for share in shares:
         if not (isinstance(share, Real) and 0 < share < 1):
             what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
-            hint = "write 0.95 for 95 percent; the policy's own watermark stands for 100 percent"
+            hint = "write 0.95 for 95 percent; the policy's own watermark is at 100 percent"
             raise refusal(ValueError, what, hint=hint)
     return shares
 

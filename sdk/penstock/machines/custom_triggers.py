@@ -69,7 +69,7 @@ class _Context(TriggerContext):
         self.timers[domain] = max(Timestamp.of(timestamp).micros, now + 1)
 
     def and_timers(self, state: object) -> _State:
-        """A state of the user's and the present timers; refuses FINISHED, which would lose unfired elements."""
+        """Returns a state of the user's and the present timers; refuses FINISHED, which would lose unfired elements."""
         if state is FINISHED:
             what = "a custom trigger has finished, but has not fired"
             raise refusal(ValueError, what, hint="return FINISHED from on_fire only")

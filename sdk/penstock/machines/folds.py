@@ -76,7 +76,7 @@ def merge_bags(partial: Bag, other: Bag) -> Bag:
 
 
 def bag_fold(fn: CombineFn | None = None) -> Fold:
-    """The fold of values that can be retracted: a CombineFn combines all values for each pane.
+    """Returns the fold of values that can be retracted: a CombineFn combines all values for each pane.
 
     Without a CombineFn, panes hold the list.
     """
@@ -97,7 +97,7 @@ def bag_fold(fn: CombineFn | None = None) -> Fold:
 
 
 def exact_fold(fn: Any) -> Fold:
-    """The fold of a CombineFn with ``subtract_input`` and ``subtracts``: an accumulator, beside a bag.
+    """Returns the fold of a CombineFn with ``subtract_input`` and ``subtracts``: an accumulator, beside a bag.
 
     The accumulator has the values that the CombineFn subtracts exactly, and the bag all others. So a sum of integers
     stays one number, whatever is retracted, and the floats that are there are added up again.
@@ -146,7 +146,7 @@ def exact_fold(fn: Any) -> Fold:
 
 
 def fold_for(combine: Any, input_retracts: bool, keeps: bool = False) -> Fold:
-    """The fold that suits a grouping.
+    """Returns the fold that suits a grouping.
 
     Args:
         combine: The CombineFn; None for a raw group.

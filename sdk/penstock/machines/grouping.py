@@ -65,12 +65,12 @@ class GroupingMachine:
         return self.program.answers_together
 
     def assign(self, timestamp_micros: int, element: object = None) -> tuple[BoundedWindow, ...]:
-        """The windows of an element, for callers without a step that assigns them."""
+        """Returns the windows of an element, for callers without a step that assigns them."""
         context = WindowFn.AssignContext(Timestamp.from_micros(timestamp_micros), element=element)
         return tuple(self.windowing.windowfn.assign(context))
 
     def new_key(self, key: object = None) -> KeyState:
-        """The state of a key without elements."""
+        """Returns the state of a key without elements."""
         return KeyState()
 
     def renew_lists(self, key: KeyState, renewed: Callable[[AnyList], AnyList]) -> None:
@@ -187,7 +187,7 @@ class GroupingMachine:
         return emitted
 
     def hold_micros(self, key: KeyState) -> int | None:
-        """The event time that the output watermark may not pass; None if nothing holds it."""
+        """Returns the event time that the output watermark must not pass; None if nothing holds it."""
         while (noted := key.holds.earliest()) is not None:
             micros, number = noted
             state = key.numbered.get(number)
@@ -201,17 +201,17 @@ class GroupingMachine:
         return None
 
     def alarm_micros(self, key: KeyState, domain: Domain) -> int | None:
-        """A time before which nothing is due in a domain; None if nothing will ever be due."""
+        """Returns a time before which nothing is due in a domain; None if nothing will ever be due."""
         agenda = key.agendas.get(domain)
         earliest = None if agenda is None else agenda.earliest()
         return None if earliest is None else earliest[0]
 
     def snapshot(self, key: KeyState) -> bytes:
-        """The state of a key as bytes."""
+        """Returns the state of a key as bytes."""
         return _VERSION + dumps(key)
 
     def restore(self, data: bytes) -> KeyState:
-        """The state of a key from the bytes of `snapshot`."""
+        """Returns the state of a key from the bytes of `snapshot`."""
         if data[:1] != _VERSION:
             what = f"the state of a key has the format {data[:1]!r}, not {_VERSION!r}"
             raise refusal(ValueError, what, hint="restore it with the version of penstock that wrote it")
@@ -370,7 +370,7 @@ class GroupingMachine:
 
 
 def _as_element(arrival: Arrival) -> Element:
-    """An arrival as an element, for triggers that do not tell them apart, and for `Dropped`."""
+    """An arrival as an element, for triggers that do not distinguish them, and for `Dropped`."""
     latest_micros = arrival.timestamps[-1] if arrival.timestamps else arrival.window.end_micros - 1
     return Element(arrival.held, latest_micros, (arrival.window,))
 

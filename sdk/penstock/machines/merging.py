@@ -47,7 +47,7 @@ def start_of(window: BoundedWindow) -> int:
 def find_merge_candidates(
     program: GroupingProgram, key: KeyState, window: BoundedWindow
 ) -> list[BoundedWindow]:
-    """The windows of a key that may merge with a new one; closed windows merge no more."""
+    """Returns the windows of a key that may merge with a new one; closed windows merge no more."""
     if program.windowfn.merge_scope is MergeScope.ALL:
         return [window for window, state in key.windows.items() if not state.is_closed]
     starts, start_micros = key.starts, start_of(window)
@@ -145,7 +145,7 @@ def find_owed_micros(
     window: BoundedWindow | None,
     status: StoredWindowStatus,
 ) -> int | None:
-    """The event time that the output watermark must not pass before a united window has retracted panes of lost
+    """Returns the event time that the output watermark must not pass before a united window has retracted panes of lost
     windows.
 
     Later groupings must still take these retractions. So they hold the watermark like a future pane with the

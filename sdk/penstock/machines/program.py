@@ -27,7 +27,7 @@ class GroupingProgram:
     output_times: OutputTimes
     lateness_micros: int  # How long after its end a window takes elements.
     keeps: bool  # Whether a window still holds its elements after a pane.
-    retracts: bool  # Whether a pane takes the one before back.
+    retracts: bool  # Whether a pane retracts the one before.
     remembers: bool  # Whether the trigger looks at the last pane.
     fires_empty_at_end: bool  # Whether there is a pane at the end of a window in which nothing is new.
     fires_empty_when_closing: bool  # Whether there is a last pane in which nothing is new.

@@ -55,7 +55,9 @@ class EventPosition(NamedTuple):
     """The time of an event, and its place among the events of that time."""
 
     clock_micros: int
-    step: int = 0  # The step of the input: if processing time stands still, it separates before from after.
+    step: int = (
+        0  # The step of the input: if processing time does not advance, it separates before from after.
+    )
     number: int = 0  # Its number among all that a worker has seen.
 
 

@@ -24,7 +24,7 @@ class Times(NamedTuple):
 
     watermark_micros: int = MIN_MICROS
     clock_micros: int = MIN_MICROS
-    # The watermarks of percentiles, such as ``{0.9: ...}``; the watermark itself stands in for a missing one.
+    # The watermarks of percentiles, such as ``{0.9: ...}``; the watermark itself is used for a missing one.
     percentile_micros: Mapping[float, int] = {}
     # The watermark that decides when windows expire if it is another one: in a micro-batch, the source's.
     expiry_micros: int | None = None
@@ -120,7 +120,7 @@ Emitted = Pane | Dropped
 class AddElement:
     """An event of a recorded input: an element arrives. The WindowFn sees ``(key, value)``.
 
-    Here and in other events, no `clock_micros` means that processing time stands still.
+    Here and in other events, no `clock_micros` means that processing time does not advance.
     """
 
     value: Any

@@ -49,7 +49,7 @@ class ReferenceEngine:
 
     @property
     def hold_micros(self) -> int | None:
-        """The event time that the output watermark may not pass; None if nothing holds it."""
+        """The event time that the output watermark must not pass; None if nothing holds it."""
         holds = [self.machine.hold_micros(state) for _, state in self._keys.values()]
         return min((hold for hold in holds if hold is not None), default=None)
 

@@ -22,7 +22,7 @@ class SeparableValues(NamedTuple):
 
 
 def separable_fold(together: Fold) -> Fold:
-    """The fold of values that are held together, beside the same by their windows before merging; see `put`."""
+    """Returns the fold of values that are held together, beside the same by their windows before merging; see `put`."""
 
     def merge(held: SeparableValues, other: SeparableValues) -> SeparableValues:
         pieces = held.pieces
@@ -82,5 +82,5 @@ def _held(whole: object, pieces: Pieces) -> SeparableValues:
 
 
 def windows_of_pieces(held: SeparableValues) -> list[BoundedWindow]:
-    """The windows before merging of the values that are there."""
+    """Returns the windows before merging of the values that are there."""
     return [window for (window, _), (there, _) in held.pieces.items() if there]

@@ -111,7 +111,7 @@ class SideInputMachine:
         return [state.contents.pop(key) for key in over if key not in asked]
 
     def hold_micros(self, state: SideInputState) -> int | None:
-        """Returns the event time that the output watermark may not pass; None if nothing waits."""
+        """Returns the event time that the output watermark must not pass; None if nothing waits."""
         return min((waiting.earliest_micros for waiting in state.waiting.values()), default=None)
 
     def waits(self, state: SideInputState, times: Times) -> dict[int, int]:

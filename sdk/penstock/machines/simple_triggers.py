@@ -25,7 +25,7 @@ class NeverMachine(TriggerMachine):
 
 @dataclass(frozen=True)
 class AlwaysMachine(NeverMachine):
-    """Fires whenever it is asked, without end."""
+    """Fires whenever it is asked, forever."""
 
     heeds_elements = True
     fires_on_elements = True
@@ -115,7 +115,7 @@ class AfterProcessingTimeMachine(TriggerMachine):
         return due + (self.offset_micros - due) % self.period_micros if self.period_micros else due
 
     def merged(self, states: list[int | None]) -> int | None:
-        """The earliest time."""
+        """Returns the earliest time."""
         return min((due for due in states if due is not None), default=None)
 
     def should_fire(self, state: int | None, status: WindowStatus) -> bool:
@@ -190,7 +190,7 @@ class AfterPatternMachine(TriggerMachine):
 
 @dataclass(frozen=True)
 class AfterDeltaMachine(TriggerMachine):
-    """Fires whenever the value is more than a threshold away from the last pane's value, without end.
+    """Fires whenever the value is more than a threshold away from the last pane's value, forever.
 
     The initial value stands in for the last pane's before the first pane, and where windows keep nothing.
     """

@@ -30,7 +30,7 @@ _LATEST_HOLD: Final = MAX_MICROS - 1
 
 
 class SplittableInvoker(Protocol):
-    """The user's code, and the operations that the machine may not do itself."""
+    """The user's code, and the operations that the machine must not do itself."""
 
     splits: SplitRules
 
@@ -188,7 +188,7 @@ class SplittableMachine:
         return []
 
     def hold_micros(self, state: SplittableKey) -> int | None:
-        """Returns the event time that the output watermark may not pass; None if nothing holds it."""
+        """Returns the event time that the output watermark must not pass; None if nothing holds it."""
         return min(state.reported_micros, _LATEST_HOLD) if state.windows else None
 
     def next_timers(self, state: SplittableKey) -> NextTimers:

@@ -21,7 +21,7 @@ def is_hollow(state: WindowState) -> bool:
 def window_of(
     program: GroupingProgram, states: Iterable[WindowState], window: BoundedWindow
 ) -> BoundedWindow:
-    """The window that a new one becomes with all that windows hold, however far they reached before."""
+    """Returns the window that a new one becomes with all that windows hold, however far they reached before."""
     windows = [own for state in states for own in windows_of_pieces(state.held)]
     merged = merging.Merging(program.windowfn, dict.fromkeys([*windows, window])).sources
     return next(into for into, sources in merged.items() if window in sources)
@@ -35,7 +35,7 @@ def split_window(
     window: BoundedWindow,
     status: StoredWindowStatus,
 ) -> list[WindowState]:
-    """The windows of what is left in a window after it has taken an element: mostly, the window itself.
+    """Returns the windows of what is left in a window after it has taken an element: mostly, the window itself.
 
     `window` is the window of the element before merging.
     """

@@ -151,7 +151,7 @@ class StatefulMachine:
         return []
 
     def hold_micros(self, state: StatefulKey) -> int | None:
-        """Returns the event time that the output watermark may not pass; None if nothing holds it."""
+        """Returns the event time that the output watermark must not pass; None if nothing holds it."""
         return state.timers.hold_micros()
 
     def next_timers(self, state: StatefulKey) -> NextTimers:

@@ -110,7 +110,7 @@ class AlarmQueue:
         heapify(self.entries)
 
     def earliest(self) -> tuple[int, int] | None:
-        """The first entry, as (time, number); None without entries."""
+        """Returns the first entry, as (time, number); None without entries."""
         return self.entries[0] if self.entries else None
 
     def take(self, until_micros: int) -> tuple[int, int] | None:

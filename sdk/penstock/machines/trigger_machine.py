@@ -57,7 +57,7 @@ class TriggerMachine(ABC):
     heeds_elements: bool = False
     """True if an element can change its state, or its answer before the end of the window."""
     fires_on_elements: bool = False
-    """True if it may fire while the watermark and the clock stand still, as they do in batch."""
+    """True if it may fire while the watermark and the clock do not advance, as in batch."""
     tells_one_from_many: bool = True
     """True if it matters how many elements arrive at one logical time, or which. If not, several elements lead to the
     same state as one. No element fires it before the end of the window (or before its percentile has passed the end,

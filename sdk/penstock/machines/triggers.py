@@ -19,7 +19,7 @@ from penstock.windows.custom_trigger import CustomTrigger
 
 
 def machine_of(trigger: descriptions.TriggerFn) -> TriggerMachine:
-    """The state machine of a trigger.
+    """Returns the state machine of a trigger.
 
     >>> machine_of(descriptions.Repeatedly(descriptions.AfterCount(3)))
     RepeatedlyMachine(part=AfterCountMachine(enough=3, weight=None))

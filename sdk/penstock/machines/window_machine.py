@@ -83,7 +83,7 @@ class WindowMachine:
         self._numberings: dict[tuple[int, bool], Numbering] = {}
 
     def opened(self, window: BoundedWindow, times: Times) -> WindowCells:
-        """A window without keys."""
+        """Returns a window without keys."""
         return WindowCells(window, times.watermark_micros >= window.end_micros)
 
     def is_expired(self, window: BoundedWindow, times: Times) -> bool:

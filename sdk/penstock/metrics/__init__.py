@@ -1,4 +1,4 @@
-"""Counters and other measures that a pipeline's code takes while it runs."""
+"""Counters and other metrics that a pipeline's code records while it runs."""
 
 from penstock.metrics.metric import Lineage, Metrics, MetricsFilter
 

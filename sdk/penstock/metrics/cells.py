@@ -25,7 +25,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class DistributionData:
-    """Sum, count, least and greatest (Beam's ``DistributionData``); the last two mean nothing at count 0.
+    """Sum, count, least and greatest (Beam's ``DistributionData``); the last two have no meaning at count 0.
 
     >>> DistributionData(3, 1, 3, 3).combine(DistributionData(9, 2, 4, 5))
     DistributionData(sum=12, count=3, min=3, max=5)
@@ -128,7 +128,7 @@ class StringSetData:
     """Different strings, together at most `STRING_SET_CHARACTERS` long (Beam's ``StringSetData``).
 
     If there are too many, the first in sorted order are kept. `first_dropped` is the least string that was
-    dropped, and strings from there on are not taken in again; so the result does not depend on the order.
+    dropped, and later strings in this order are not added again; so the result does not depend on the order of arrival.
 
     >>> sorted(StringSetData.of(["a", "b"]).combine(StringSetData.of(["b", "c"])).string_set)
     ['a', 'b', 'c']

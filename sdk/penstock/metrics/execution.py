@@ -188,7 +188,7 @@ class MetricsContainer:
                 self.add(kind, name, item)
 
     def snapshot(self) -> Snapshot:
-        """All counts so far, as plain frozen data that can be pickled."""
+        """Returns all counts so far, as plain frozen data that can be pickled."""
         for kind, name in list(self.waiting):
             self._fold(kind, name)
         distributions = {name: DistributionData(*cell) for name, cell in self.distributions.items()}
@@ -217,7 +217,7 @@ _noted: Any = [0]
 
 
 def current_container() -> MetricsContainer | None:
-    """The container of the running step in this thread; None outside of a running pipeline."""
+    """Returns the container of the running step in this thread; None outside of a running pipeline."""
     return current_work.container
 
 
@@ -242,7 +242,7 @@ def note_current_in(place: object) -> None:
 
 
 def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:
-    """The two snapshots merged; associative and commutative, with ``{}`` as the neutral element."""
+    """Returns the two snapshots merged; associative and commutative, with ``{}`` as the neutral element."""
     merged = dict(first)
     for key, value in second.items():
         merged[key] = _combine(value, merged.get(key))
@@ -266,12 +266,12 @@ _SHOWN: Mapping[str, Callable[[Any], Any]] = {
 
 
 def find_recordings(snapshot: Snapshot) -> dict[str, Any]:
-    """The data that `MetricsContainer.keep` got, by step."""
+    """Returns the data that `MetricsContainer.keep` got, by step."""
     return {step: data for (kind, step, *_), data in snapshot.items() if kind == RECORDINGS}
 
 
 def take_out(snapshot: Snapshot, kind: str) -> tuple[Snapshot, dict[str, Any]]:
-    """A snapshot without what it has of a kind, and that, by step.
+    """Returns a snapshot without the entries of a kind, and these entries, by step.
 
     >>> take_out({("tallies", "Sum", "penstock", "tallies"): 1, ("counters", "Sum", "n", "x"): 2}, TALLIES)
     ({('counters', 'Sum', 'n', 'x'): 2}, {'Sum': 1})
@@ -281,7 +281,7 @@ def take_out(snapshot: Snapshot, kind: str) -> tuple[Snapshot, dict[str, Any]]:
 
 
 def results_of(committed: Snapshot, attempted: Snapshot) -> dict[str, list[MetricResult]]:
-    """The results of a query without a filter, by kind, in the order of steps and names.
+    """Returns the results of a query without a filter, by kind, in the order of steps and names.
 
     >>> found = results_of({}, {("counters", "A", "n", "x"): 2})
     >>> found["counters"][0].attempted, found["gauges"]

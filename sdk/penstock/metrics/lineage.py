@@ -14,7 +14,7 @@ class MetricQuery(Protocol):
     """The metrics of a run, as `Lineage` reads them: `penstock.metrics.metric.MetricResults`."""
 
     def query(self) -> Mapping[str, Sequence[MetricResult]]:
-        """All metrics, by kind."""
+        """Returns all metrics, by kind."""
 
 
 _RESERVED = re.compile(r"[:\s.]")
@@ -36,23 +36,23 @@ class Lineage:
 
     @classmethod
     def sources(cls) -> Lineage:
-        """The record of sources."""
+        """Returns the record of sources."""
         return cls(cls.SOURCE)
 
     @classmethod
     def sinks(cls) -> Lineage:
-        """The record of sinks."""
+        """Returns the record of sinks."""
         return cls(cls.SINK)
 
     @staticmethod
     def wrap_segment(segment: str) -> str:
-        """A segment in backticks if it contains a colon, a dot or white space."""
+        """Returns a segment in backticks if it contains a colon, a dot or white space."""
         wrapped = segment.startswith("`") and segment.endswith("`")
         return f"`{segment}`" if _RESERVED.search(segment) and not wrapped else segment
 
     @staticmethod
     def get_fq_name(system: str, *segments: str, subtype: str | None = None) -> str:
-        """The full name: ``system:segment.segment`` or ``system:subtype:segment.segment``."""
+        """Returns the full name: ``system:segment.segment`` or ``system:subtype:segment.segment``."""
         joined = ".".join(Lineage.wrap_segment(segment) for segment in segments)
         return ":".join([system, subtype, joined] if subtype else [system, joined])
 
@@ -77,7 +77,7 @@ class Lineage:
 
     @staticmethod
     def query(results: MetricQuery, label: str, truncated_marker: str = "*") -> set[str]:
-        """The full names that a run recorded under a label, ending with the marker if they stand for several."""
+        """Returns the full names that a run recorded under a label; a name of several sources ends with the marker."""
         _known(label)
         found = set()
         for result in results.query()[BOUNDED_TRIES]:

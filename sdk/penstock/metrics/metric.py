@@ -1,4 +1,4 @@
-"""The metrics that a pipeline takes, and the queries for them (Beam's ``apache_beam.metrics.metric``)."""
+"""The metrics that a pipeline records, and the queries for them (Beam's ``apache_beam.metrics.metric``)."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ class DelegatingHistogram(_Delegating, Histogram):
 
 
 class Metrics:
-    """Makes metrics, which count at whichever step uses them (Beam's ``Metrics``).
+    """Creates metrics, which count for the step that uses them (Beam's ``Metrics``).
 
-    Metrics can be pickled, so a DoFn may hold them. Each function takes a `namespace`, a text or the class
+    Metrics can be pickled, so a DoFn may hold them. Each function takes a `namespace`, which is a string or the class
     that counts, and a `name`; neither may be empty.
 
     >>> moves = Metrics.counter("game", "moves")
@@ -143,34 +143,34 @@ class Metrics:
 
     @staticmethod
     def counter(namespace: type | str, name: str) -> Counter:
-        """A sum of whole numbers."""
+        """Returns a counter: a sum of whole numbers."""
         return DelegatingCounter(_name(namespace, name))
 
     @staticmethod
     def distribution(namespace: type | str, name: str, process_wide: bool = False) -> Distribution:
-        """Sum, count, least and greatest of whole numbers; `process_wide` is Beam's and of no effect."""
+        """Returns a distribution of whole numbers: sum, count, least and greatest; `process_wide` has no effect."""
         return DelegatingDistribution(_name(namespace, name))
 
     @staticmethod
     def gauge(namespace: type | str, name: str, process_wide: bool = False) -> Gauge:
-        """The latest of whole numbers; `process_wide` is Beam's and of no effect."""
+        """Returns a gauge: the latest of whole numbers; Beam's `process_wide` has no effect."""
         return DelegatingGauge(_name(namespace, name))
 
     @staticmethod
     def string_set(namespace: type | str, name: str) -> StringSet:
-        """The different strings seen, up to a million characters together."""
+        """Returns a set of the different strings seen, up to a million characters in total."""
         return DelegatingStringSet(_name(namespace, name))
 
     @staticmethod
     def bounded_trie(namespace: type | str, name: str) -> BoundedTrie:
-        """The different paths seen; more than a hundred are cut shorter."""
+        """Returns a set of the different paths seen; if there are more than a hundred, they are shortened."""
         return DelegatingBoundedTrie(_name(namespace, name))
 
     @staticmethod
     def histogram(
         namespace: type | str, name: str, bucket_type: BucketType, logger: object = None
     ) -> Histogram:
-        """Counts how many numbers fall into each bucket; `logger` is Beam's and of no effect."""
+        """Returns a histogram, which counts the numbers in each bucket; Beam's `logger` has no effect."""
         return DelegatingHistogram(_name(namespace, name), bucket_type)
 
 
@@ -282,7 +282,7 @@ class MetricResults:
         )
 
     def query(self, filter: MetricsFilter | None = None) -> dict[str, list[MetricResult]]:
-        """The metrics that a filter asks for, or all.
+        """Returns the metrics that a filter asks for, or all.
 
         Returns:
             A list for each kind, empty if nothing is found: ``counters`` of ints, ``distributions``,

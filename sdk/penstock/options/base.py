@@ -32,10 +32,10 @@ _block_defaults: contextvars.ContextVar[tuple[Mapping[str, Any], ...]] = context
 
 
 class PipelineOptions(HasDisplayData):
-    """Options of a pipeline, from flags and keyword arguments (Beam's ``PipelineOptions``).
+    """The options of a pipeline, from flags and keyword arguments (Beam's ``PipelineOptions``).
 
-    A subclass names its options in ``_add_argparse_args(cls, parser)``. One object can be seen as any
-    subclass with `view_as`; all its views share the values. Flags that no class knows are ignored.
+    A subclass defines its options in ``_add_argparse_args(cls, parser)``. `view_as` shows an object as any subclass;
+    all its views share the values. Flags that no class defines are ignored.
 
     Args:
         flags: Command line arguments; None means the program's (``sys.argv``).
@@ -87,7 +87,7 @@ class PipelineOptions(HasDisplayData):
 
     @classmethod
     def from_dictionary(cls: type[_ViewT], options: Mapping[str, Any]) -> _ViewT:
-        """Options from values by name (Beam's ``from_dictionary``).
+        """Returns options from values by name (Beam's ``from_dictionary``).
 
         Args:
             options: True means the flag alone; False the flag that switches the option off, if there is one;
@@ -109,12 +109,12 @@ class PipelineOptions(HasDisplayData):
         display_warnings: bool = False,
         current_only: bool = False,
     ) -> dict[str, Any]:
-        """Every option's value by name, of all classes of options that are defined (Beam's method).
+        """Returns the values of all options by name, of all defined classes of options (Beam's method).
 
         Args:
             drop_default: Leaves out values that equal their default.
             add_extra_args_fn: Adds further arguments to the parser.
-            retain_unknown_options: Keeps flags that no class knows: alone they are True, else strings.
+            retain_unknown_options: Keeps flags that no class defines: True without a value, otherwise strings.
             display_warnings: Logs each unknown flag, with the closest known one.
             current_only: Only the options of this class.
         """
@@ -135,11 +135,11 @@ class PipelineOptions(HasDisplayData):
             _add_unknown(unknown, parser)
             known, unknown = parser.values_of(self._flags)
         elif unknown and not current_only:
-            _LOGGER.warning("Left out: arguments that no options class knows: %s", unknown)
+            _LOGGER.warning("Ignored arguments that no options class defines: %s", unknown)
         result = {name: self._all_options.get(name, value) for name, value in known.items()}
         extra = {name: value for name, value in self._all_options.items() if name not in result}
         if extra and not retain_unknown_options and not current_only:
-            _LOGGER.warning("Left out: values of options that no options class knows: %s", sorted(extra))
+            _LOGGER.warning("Ignored values of options that no options class defines: %s", sorted(extra))
         if drop_default:
             defaults, _ = parser.values_of([])
             result = {
@@ -148,7 +148,7 @@ class PipelineOptions(HasDisplayData):
         return {**result, **extra} if retain_unknown_options else result
 
     def display_data(self) -> dict[str, Any]:
-        """The options that differ from their defaults."""
+        """Returns the options that differ from their defaults."""
         return self.get_all_options(drop_default=True, retain_unknown_options=True)
 
     def view_as(self, cls: type[_ViewT]) -> _ViewT:
@@ -236,17 +236,17 @@ class OptionsContext:
 
 
 def list_given_flags(options: PipelineOptions) -> list[str]:
-    """The flags of which options were made."""
+    """Returns the flags from which options were made."""
     return options._flags
 
 
 def list_given_values(options: PipelineOptions) -> dict[str, Any]:
-    """The values of options by name, as far as a view has parsed them or the program has set them."""
+    """Returns the values of options by name, as far as a view has parsed them or the program has set them."""
     return options._all_options
 
 
 def with_values(options: _ViewT, values: Mapping[str, Any]) -> _ViewT:
-    """A copy with some values, which shares none with the options themselves."""
+    """Returns a copy with some values, which shares none with the options themselves."""
     own = copy.copy(options)
     own._all_options = {**options._all_options, **values}
     return own
@@ -274,7 +274,7 @@ _shared_parser_of_bases = functools.cache(_parser_of_bases)
 
 
 def list_option_classes() -> Iterator[type[PipelineOptions]]:
-    """The classes of options that are defined now."""
+    """Yields the classes of options that are defined now."""
     # A class that a notebook defines again counts once, in its latest form.
     latest: dict[str, type[PipelineOptions]] = {}
     waiting = list(PipelineOptions.__subclasses__())
@@ -292,7 +292,7 @@ def _flags_of(name: str, value: object) -> Iterator[str]:
     elif value is False:
         yield from _off_switch(name)
     elif value is None:
-        _LOGGER.warning("Left out: the option %s, whose value is None", name)
+        _LOGGER.warning("Ignored the option %s, whose value is None", name)
     elif isinstance(value, dict):
         yield f"--{name}={json.dumps(value)}"
     elif isinstance(value, list):
@@ -302,7 +302,7 @@ def _flags_of(name: str, value: object) -> Iterator[str]:
 
 
 def parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
-    """A new parser of the options of several classes; none is required, since no program uses all of them."""
+    """Returns a new parser of the options of several classes; none is required, since no program uses all of them."""
     parser = OptionsParser(render_help)
     for options_class in classes:
         options_class._add_argparse_args(parser)
@@ -345,7 +345,7 @@ def _add_unknown(unknown: list[str], parser: OptionsParser) -> None:
         elif following.startswith("-"):
             parser.add_argument(name, action="store_true")
         else:
-            _LOGGER.warning("Left out: %s; a flag with a value starts with two dashes", flag)
+            _LOGGER.warning("Ignored %s; a flag with a value starts with two dashes", flag)
         seen.add(name)
 
 
@@ -356,7 +356,7 @@ def _warn_of_unknown(unknown: list[str], parser: OptionsParser) -> None:
 
 
 class NoSuchOption(AttributeError):
-    """An option that a view does not have; its text, which names a view that has it, is made when it is read."""
+    """An option that a view does not have; its message, which names a view that has it, is made when it is read."""
 
     def __init__(self, options_class: type[PipelineOptions], option: str) -> None:
         super().__init__(options_class, option)
@@ -393,7 +393,7 @@ _LAST_WORDS = (
 
 
 def render_help() -> str:
-    """The options by class: the program's own come first, the runner's follow."""
+    """Returns the options by class: the program's own come first, the runner's follow."""
     parser = OptionsParser()
     sections: list[tuple[type[PipelineOptions], list[argparse.Action]]] = []
     for options_class in list_option_classes():
@@ -436,7 +436,7 @@ def _meaning(options_class: type[PipelineOptions]) -> str:
 
 
 class StreamingOptions(PipelineOptions):
-    """Options of pipelines that run for long (Beam's ``StreamingOptions``).
+    """The options of long-running pipelines (Beam's ``StreamingOptions``).
 
     >>> PipelineOptions(["--update_compatibility_version=2.60.0"]).is_compat_version_prior_to("2.72.0")
     True

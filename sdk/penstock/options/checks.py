@@ -1,4 +1,4 @@
-"""The checks of a pipeline's options: what is unknown, wrong or without effect is refused, or named in a warning."""
+"""The checks of a pipeline's options: refuses wrong and misspelled options, and warns of those without effect."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def check_given(options: PipelineOptions) -> None:
     """Refuses mistyped penstock options, and warns of all others that have no effect.
 
     An option is mistyped if it begins like a penstock option, or equals a known option except for dashes and
-    capitals. Programs may have flags that no class of options knows; one warning in a process names them. So it does
-    for Beam's options that are known and have no effect.
+    capitals. Programs may have flags that no class of options defines; one warning per process names them. Another one
+    names Beam's options that have no effect.
 
     >>> check_given(PipelineOptions(["--checkpoint_locatoin=/tmp/here"]))
     Traceback (most recent call last):
         ...
     ValueError: --checkpoint_locatoin is not an option
       at ...
-      hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is a flag of your
-      own, pass on only what your parser leaves: parse_known_args()[1]
+      hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is your own flag,
+          pass on only what your parser leaves: parse_known_args()[1]
     """
     parser = get_shared_parser(list_option_classes())
     known, rest = parser.values_of(list_given_flags(options))
@@ -75,7 +75,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
     plain = _plain(flag)
     if not flag.startswith("-") or not (_OURS.match(plain) or plain in spelled):
         return
-    own = "if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]"
+    own = "if it is your own flag, pass on only what your parser leaves: parse_known_args()[1]"
     hint = f"run the program with --help to see all options; {own}"
     close = spelled.get(plain) or find_nearest_option(flag, parser.known_flags())
     if flag.startswith("--spark."):
@@ -101,7 +101,7 @@ def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[t
 
 
 def warn_of_no_effect_in_batch(options: PipelineOptions) -> None:
-    """Logs a warning for each option that is given and changes nothing in a batch."""
+    """Logs a warning for each option that is set but has no effect in a batch."""
     parser = get_shared_parser(list_option_classes())
     values = {**parser.values_of(list_given_flags(options))[0], **list_given_values(options)}
     for option in parser.records():
@@ -117,7 +117,7 @@ def warn_of_no_effect_in_batch(options: PipelineOptions) -> None:
 def _warn_of_unknown(flags: tuple[str, ...]) -> None:
     if flags:
         _LOGGER.warning(
-            "No class of options knows these arguments, which have no effect on the pipeline: %s",
+            "No class of options defines these arguments, and they have no effect on the pipeline: %s",
             ", ".join(flags),
         )
 
@@ -161,8 +161,8 @@ def copy_options(
 ) -> PipelineOptions:
     """Returns a copy of options, or options made of command line arguments; ValueError if their type is wrong.
 
-    Without either, the pipeline does not read the program's command line. A warning then names the flags of
-    penstock's that stand there, except those whose options are among the pipeline's keyword arguments.
+    Without either, the pipeline does not read the program's command line. A warning then names penstock's flags on it,
+    except those whose options are among the pipeline's keyword arguments.
     """
     if options is not None and not isinstance(options, PipelineOptions):
         what = f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}"

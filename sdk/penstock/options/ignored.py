@@ -1,4 +1,4 @@
-"""Beam's options for other clouds and runners, by view: they can be given and read, and have no effect on Spark."""
+"""Beam's options for other clouds and runners, by view: they can be set and read, but have no effect on Spark."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class PortableOptions(PipelineOptions):
     """Options for portable runners of Beam (Beam's ``PortableOptions``)."""
 
     _records = make_ignored_options(
-        "no job server runs here; Spark says what workers are",
+        "no job server runs here; Spark defines the workers",
         {
             **dict.fromkeys(["job_endpoint", "artifact_endpoint", "environment_type"], str),
             **dict.fromkeys(["environment_config", "output_executable_path"], str),

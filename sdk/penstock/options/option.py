@@ -1,4 +1,4 @@
-"""An option as one record: from it come its flag, the checks of its value, its lines of the help and of the docs."""
+"""An option as one record, which defines its flag, the checks of its value, and its lines in the help and the docs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.options.value_provider import ValueProvider
 
 @dataclass(frozen=True)
 class Ignored:
-    """The effect of an option that can be given and read, and changes nothing: a run with it logs a warning."""
+    """The effect of an option that can be set and read, but has no effect: a run with it logs a warning."""
 
     instead: str
     """The option or the step that has the effect."""
@@ -32,7 +32,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Requirement:
-    """Another option, without which an option means nothing."""
+    """Another option, without which an option has no effect."""
 
     name: str
     hint: str
@@ -48,17 +48,17 @@ class Option:
         name: The name of its value, and of its flag.
         type: ``str``, ``int``, ``float``, ``bool`` for a switch, ``list`` for a flag that can be repeated, ``dict`` for
             JSON objects that are merged, or an ``argparse.Action``.
-        default: Its value if it is not given.
+        default: Its value if it is not set.
         help: What it means, for ``--help`` and the documentation.
-        flags: The spellings of its flag, separated by spaces, if there are others than the name.
+        flags: The spellings of its flag, separated by spaces, if they differ from the name.
         sets: What a switch sets.
-        choices: The values that it takes; empty for all.
+        choices: The allowed values; empty for all.
         at_least: The least number.
         at_most: The greatest number.
-        hint: What to write instead of a number out of these bounds, if the least number alone does not say it.
-        check: Further errors of a value, each a text in parts; called with values that fit all of the above.
-        needs: An option without which this one means nothing.
-        effect: None if it has the effect that `help` says.
+        hint: What to write instead of a number out of these bounds, if the least number alone is not a hint.
+        check: Returns further errors of a value, each a message in parts; called with values that fit all of the above.
+        needs: An option without which this one has no effect.
+        effect: None if it has the effect that `help` describes.
     """
 
     name: str
@@ -76,11 +76,11 @@ class Option:
     effect: Ignored | Refused | None = None
 
     def spellings(self) -> list[str]:
-        """Its flags, with their dashes."""
+        """Returns its flags, with their dashes."""
         return [f"--{flag}" for flag in (self.flags or self.name).split()]
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of argparse's ``add_argument``, apart from the flags."""
+        """Returns the arguments of argparse's ``add_argument``, apart from the flags."""
         common = {"dest": self.name, "default": self.default, "help": self.help}
         if self.type is bool:
             return {**common, "action": "store_true" if self.sets else "store_false"}
@@ -93,7 +93,7 @@ class Option:
         return {**common, "type": self.type, "choices": self.choices or None}
 
     def errors(self, value: object, others: dict[str, Any]) -> Iterator[str]:
-        """The errors of a value, each in parts; none if it is None, or a provider of a later value.
+        """Yields the errors of a value, each in parts; none if it is None, or a provider of a later value.
 
         Args:
             value: The value.
@@ -144,7 +144,7 @@ class Option:
         if self.type is float:
             return None if is_number else "use a number"
         if self.type is str:
-            return None if isinstance(value, str | os.PathLike) else f"use a text: {str(value)!r}"
+            return None if isinstance(value, str | os.PathLike) else f"use a string: {str(value)!r}"
         return None
 
 
@@ -152,7 +152,7 @@ class MergingAction(argparse.Action):
     """An argument that can be repeated: each value is merged with the values before it."""
 
     def merged(self, so_far: object, value: object) -> Any:
-        """The merged value; an ``argparse.ArgumentError`` makes argparse print the error and end the program."""
+        """Returns the merged value; an ``argparse.ArgumentError`` ends the program with its message."""
         raise NotImplementedError
 
     def __call__(
@@ -180,7 +180,7 @@ class CommaSeparatedList(MergingAction):
 
 
 class MergedObjects(MergingAction):
-    """Repeated JSON objects make one object; of equal names the later value counts.
+    """Repeated JSON objects make one object; for equal names, the later value counts.
 
     >>> parser = argparse.ArgumentParser()
     >>> _ = parser.add_argument("--x", action=MergedObjects)

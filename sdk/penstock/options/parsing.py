@@ -41,12 +41,12 @@ class OptionsParser(argparse.ArgumentParser):
         self._options[self.add_argument(*option.spellings(), **option.arguments())] = option
 
     def records(self) -> list[Option]:
-        """The options that were added as records, without those whose flags were defined again later."""
+        """Returns the options that were added as records, without those whose flags were defined again later."""
         actions = set(self._actions)
         return [option for action, option in self._options.items() if action in actions]
 
     def arguments(self) -> list[argparse.Action]:
-        """The arguments in the order in which they were added, without ``--help``."""
+        """Returns the arguments in the order in which they were added, without ``--help``."""
         return [action for action in self._actions if action.dest != "help"]
 
     def has_effect(self, argument: argparse.Action) -> bool:
@@ -60,12 +60,12 @@ class OptionsParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Prints what is wrong and ends the program; argparse's own method prints every flag before that."""
-        what = re.sub("ignored explicit argument (.*)", r"it takes no value, and is given \1", message)
+        what = re.sub("ignored explicit argument (.*)", r"it takes no value, but got \1", message)
         program = os.path.basename(sys.argv[0]) or "program"
         self.exit(2, f"{three_parts(f'{program}: {what}', hint=f'{program} --help shows all options')}\n")
 
     def values_of(self, flags: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-        """The values by name, and the arguments that no flag knows; lists and dicts belong to the caller."""
+        """Returns the values by name, and the arguments without a flag; lists and dicts belong to the caller."""
         found, unknown = self.parse_known_args(flags)
         values = {
             name: copy.copy(value) if isinstance(value, (list, dict)) else value
@@ -101,7 +101,7 @@ class OptionsParser(argparse.ArgumentParser):
 
 
 def find_nearest_option(name: str, known: Iterable[str]) -> str | None:
-    """The known option that is most like a name, or the only one that begins with its words; None if none is similar.
+    """Returns the option most similar to a name, or the only one that begins with its words; None if none is similar.
 
     >>> find_nearest_option("checkpoint", ["checkpoint_location", "mode"])
     'checkpoint_location'

@@ -9,7 +9,7 @@ from penstock.options.spark_properties import parse_spark_properties, read_prope
 
 
 class SparkOptions(PipelineOptions):
-    """Options of the Spark runner. `SparkRunnerOptions`, Beam's name, is the same class.
+    """The options of the Spark runner. `SparkRunnerOptions`, Beam's name, is the same class.
 
     >>> options = PipelineOptions(["--master=local[2]", "--spark_conf=spark.ui.enabled=false"])
     >>> spark = options.view_as(SparkOptions)
@@ -20,26 +20,26 @@ class SparkOptions(PipelineOptions):
     _records = table.SPARK
 
     def master_url(self) -> str | None:
-        """The master URL under either name; None if neither is set."""
+        """Returns the master URL under either name; None if neither is set."""
         url: str | None = self.master or self.spark_master_url
         return url
 
     def session(self) -> object:
-        """The session that the program passes, as in ``Pipeline(spark=session)``; None without one."""
+        """Returns the session that the program passes, as in ``Pipeline(spark=session)``; None without one."""
         return self._all_options.get("spark")
 
     def properties(self) -> dict[str, str]:
-        """The Spark properties."""
+        """Returns the Spark properties."""
         in_file = read_properties(self.spark_conf_file) if self.spark_conf_file else {}
         return in_file | parse_spark_properties(self.spark_conf)
 
     def switched_off(self) -> frozenset[str]:
-        """The names of the optimisations that are switched off; ``all`` stands for all of them."""
+        """Returns the names of the optimisations that are switched off; ``all`` stands for all of them."""
         names = frozenset(self.without or ())
         return frozenset(OPTIMISATIONS) if "all" in names else names
 
     def views(self) -> list[str]:
-        """The options that ask for a view of the run."""
+        """Returns the options that ask for a view of the run."""
         given = {"live": bool(self.live), "live_port": self.live_port is not None}
         return [name for name, is_given in given.items() if is_given]
 

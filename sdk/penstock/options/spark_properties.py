@@ -39,7 +39,7 @@ def parse_spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> d
             become ``true`` and ``false``, as Spark writes them.
 
     Raises:
-        ValueError: If a text has no ``=``, or `given` is one string.
+        ValueError: If a string has no ``=``, or `given` is one string.
 
     >>> parse_spark_properties(["spark.ui.enabled=false", '{"spark.task.cpus": 2}'])
     {'spark.ui.enabled': 'false', 'spark.task.cpus': '2'}
@@ -86,12 +86,12 @@ def _checked_name(key: object) -> str:
 def _property_text(key: str, value: object) -> str:
     if not isinstance(value, str | int | float):
         what = f"the value of {key} in spark_conf is of the type {type(value).__name__}"
-        raise refusal(ValueError, what, hint="use a text, a number, True or False")
+        raise refusal(ValueError, what, hint="use a string, a number, True or False")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The Spark properties of a file like ``spark-defaults.conf``; ValueError if it cannot be read."""
+    """Returns the Spark properties of a file like ``spark-defaults.conf``; ValueError if it cannot be read."""
     name = os.path.expanduser(path)
     try:
         with open(name, encoding="utf-8") as file:
@@ -105,7 +105,7 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""The properties in a text with a line for each: ``key value``, ``key=value`` or ``key: value``.
+    r"""Returns the properties in a text with one property a line: ``key value``, ``key=value`` or ``key: value``.
 
     >>> parse_properties("# Keys.\nspark.a  b c\nspark.d = e\\\n  f\n\nspark.g:h\\=\\u0041")
     {'spark.a': 'b c', 'spark.d': 'ef', 'spark.g': 'h=A'}

@@ -1,4 +1,4 @@
-"""The views of the options that have a meaning for a pipeline on Spark: Beam's classes."""
+"""Beam's classes of options, as far as they have a meaning for a pipeline on Spark."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from penstock.options.base import PipelineOptions
 
 
 class StandardOptions(PipelineOptions):
-    """Options of every pipeline (Beam's ``StandardOptions``)."""
+    """The options of every pipeline (Beam's ``StandardOptions``)."""
 
     DEFAULT_RUNNER = "SparkRunner"
     _records = table.STANDARD
 
 
 class TypeOptions(PipelineOptions):
-    """The checks of types, and permissions for unsafe things (Beam's ``TypeOptions``)."""
+    """The options of type checks, and permissions for unsafe features (Beam's ``TypeOptions``)."""
 
     _records = table.TYPES
 
@@ -24,7 +24,7 @@ class TypeOptions(PipelineOptions):
 class DirectOptions(PipelineOptions):
     """Options of Beam's in-process runner, which can be set and read (Beam's ``DirectOptions``).
 
-    None has an effect; a run says so.
+    None of them has an effect; a run logs a warning.
     """
 
     _records = table.DIRECT
@@ -47,7 +47,7 @@ class DebugOptions(PipelineOptions):
             self._all_options["experiments"] = [*so_far, experiment]
 
     def lookup_experiment(self, key: str, default: object = None) -> Any:
-        """True for an experiment without a value, the text of its value if it has one, else `default`."""
+        """Returns True for an experiment without a value, its value as a string if it has one, otherwise `default`."""
         for experiment in self.experiments or []:
             name, equals, value = experiment.partition("=")
             if experiment == key or name == key:
@@ -56,7 +56,7 @@ class DebugOptions(PipelineOptions):
 
 
 class SetupOptions(PipelineOptions):
-    """Options for what workers need in addition to the pipeline (Beam's ``SetupOptions``); Spark has most of it."""
+    """The options of what workers need in addition to the pipeline (Beam's ``SetupOptions``); Spark has its own."""
 
     _records = table.SETUP
 

@@ -18,7 +18,7 @@ _SECONDS_OF_A_DAY = 86_400
 
 
 def make_ignored_options(instead: str, options: Mapping[str, Any]) -> tuple[Option, ...]:
-    """Options that have no effect.
+    """Makes options that have no effect.
 
     Args:
         instead: What has the effect.
@@ -100,9 +100,9 @@ STANDARD = (
         "streaming",
         bool,
         False,
-        "Says that the pipeline is meant to run without end.",
+        "Marks the pipeline as one that runs forever.",
         effect=Ignored(
-            "a pipeline with unbounded input is a stream, and --mode says how it runs", is_in_batch_only=True
+            "a pipeline with unbounded input is a stream, and --mode sets how it runs", is_in_batch_only=True
         ),
     ),
     Option(
@@ -112,8 +112,15 @@ STANDARD = (
         "A resource hint, as name=value; repeatable.",
         flags="resource_hint resource_hints",
     ),
-    Option("auto_unique_labels", bool, False, "Numbers a label that is used twice, instead of refusing it."),
-    Option("no_wait_until_finish", bool, False, "Leaving the with block does not wait for the pipeline."),
+    Option(
+        "auto_unique_labels",
+        bool,
+        False,
+        "Appends a number to a label that is used twice, instead of refusing it.",
+    ),
+    Option(
+        "no_wait_until_finish", bool, False, "Does not wait for the pipeline at the end of the with block."
+    ),
 )
 
 STREAMING = (
@@ -154,14 +161,14 @@ TYPES = (
         "performance_runtime_type_check",
         bool,
         False,
-        "The same for the first of every hundred elements in each task.",
+        "Like runtime_type_check, but only for the first of every hundred elements in each task.",
     ),
     Option(
         "allow_non_deterministic_key_coders",
         bool,
         False,
-        "Pickles keys of classes without a deterministic encoding, which are refused otherwise. Equal keys whose "
-        "pickled bytes differ are different keys then, and the workers warn of it.",
+        "Pickles keys of classes without a deterministic encoding, which are otherwise refused. Equal keys whose "
+        "pickled bytes differ are then different keys, and the workers log a warning.",
     ),
     Option("allow_unsafe_triggers", bool, False, "Accepts triggers that may lose data."),
     *make_ignored_options("types are checked without beartype", {"disable_beartype": False}),
@@ -197,11 +204,11 @@ DEBUG = (
         CommaSeparatedList,
         flags="experiment experiments",
         check=_text_of_experiments,
-        effect=Ignored("only what your own program asks with lookup_experiment"),
+        effect=Ignored("only your own program reads them, with lookup_experiment"),
     ),
     *make_ignored_options("Pipeline.explain() shows the plan", {"dataflow_job_file": str}),
     *make_ignored_options(
-        "--spark_conf=spark.executor.cores=4 says how many tasks an executor runs",
+        "--spark_conf=spark.executor.cores=4 sets how many tasks an executor runs",
         {"number_of_worker_harness_threads": int},
     ),
 )
@@ -249,7 +256,7 @@ SETUP = (
     *make_ignored_options("penstock sends itself", {"sdk_location": "default"}),
     *make_ignored_options("no service asks for it", {"user_agent": str}),
     *make_ignored_options(
-        "Spark says what workers are",
+        "Spark defines the workers",
         {
             "prebuild_sdk_container_engine": str,
             "prebuild_sdk_container_base_image": str,
@@ -265,11 +272,11 @@ SETUP = (
 
 TEST = (
     *_refused("check the result with assert_that", {"on_success_matcher": str}),
-    *_refused("call explain(), which says what a run would do", {"dry_run": False}),
+    *_refused("call explain(), which shows what a run would do", {"dry_run": False}),
     Option(
         "wait_until_finish_duration",
         int,
-        help="How long a test waits for its pipeline, in milliseconds; without it, until the end.",
+        help="How long a test waits for its pipeline, in milliseconds; by default, until it ends.",
     ),
 )
 
@@ -281,16 +288,14 @@ SPARK = (
         help="How the pipeline runs. By default it is a batch if every input is bounded.",
     ),
     Option(
-        "master", help="Spark's master URL, such as local[4]; otherwise Spark's configuration has the URL."
+        "master", help="Spark's master URL, such as local[4]; by default the URL in Spark's configuration."
     ),
-    Option("spark_master_url", help="Beam's name for master, which wins."),
-    Option(
-        "app_name", help="The application's name in Spark's pages; the runner makes one if it is not given."
-    ),
+    Option("spark_master_url", help="Beam's name for master; if both are set, master wins."),
+    Option("app_name", help="The application's name in Spark's UI; by default the runner chooses one."),
     Option(
         "spark_conf",
         SparkProperties,
-        help="A Spark property, key=value; repeatable. Everybody on the machine can read a command line: put "
+        help="A Spark property, key=value; repeatable. Every user of the machine can read a command line: put "
         "secrets into spark_conf_file.",
         check=_raised_by(parse_spark_properties),
     ),
@@ -303,8 +308,8 @@ SPARK = (
         "shuffle_partitions",
         int,
         at_least=1,
-        help="The number of partitions of a shuffle. By default it is the number of the checkpoint, if there is one, "
-        "or Spark's.",
+        help="The number of partitions of a shuffle. By default, the number in an existing checkpoint, "
+        "or Spark's default.",
     ),
     Option(
         "checkpoint_location",
@@ -314,12 +319,12 @@ SPARK = (
         "events_per_batch",
         int,
         at_least=1,
-        help="How many events of a TestStream make a micro-batch; all by default.",
+        help="The number of events of a TestStream in a micro-batch; by default all.",
     ),
     Option(
         "trigger_interval",
         float,
-        help="The seconds between the beginnings of two micro-batches. By default one begins when something arrives, "
+        help="The seconds between the beginnings of two micro-batches. By default, one begins when data arrives, "
         "and once a second while timers wait for the clock.",
         check=_wrong_interval,
     ),
@@ -338,8 +343,8 @@ SPARK = (
     Option(
         "drop_state",
         list,
-        help="The label of a grouping or a source that the pipeline no longer has; repeatable. The state of the "
-        "grouping in the checkpoint may go, and how far the source was read.",
+        help="The label of a grouping or a source that the pipeline no longer has; repeatable. Its state or its "
+        "position in the checkpoint is discarded.",
     ),
     Option(
         "progress",
@@ -353,43 +358,41 @@ SPARK = (
         at_least=0,
         at_most=_PORT_MAX,
         hint=f"use a port from 1 to {_PORT_MAX}, or 0 for any that is free",
-        help="The port of a page that shows the run while it lasts; 0 takes any that is free.",
+        help="The port of a page that shows the run while it lasts; 0 chooses a free one.",
     ),
     Option(
         "live_host",
-        help="The address of that page; by default only this machine can look.",
+        help="The address of that page; by default, only this machine can open it.",
         needs=Requirement("live_port", "add --live_port=0", ", and so there is no page"),
     ),
     Option(
         "fast_start",
         bool,
         False,
-        "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
+        "Starts a local Spark in half the time, but makes long jobs slower; for tests.",
     ),
     Option(
         "show_elements_in_errors",
         bool,
         False,
-        "Puts the failing element into the error's text; off, since elements may be private.",
+        "Shows the failing element in the error; off by default, since elements may be private.",
     ),
     Option(
-        "drain_on_signal", bool, False, "Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it."
+        "drain_on_signal", bool, False, "Makes Ctrl-C and SIGTERM drain a stream instead of cancelling it."
     ),
     Option(
         "available_now",
         bool,
         False,
-        "Ends a stream when it has read what was there at its start; its next run continues from the checkpoint. With "
-        "--mode=batch, unbounded sources are read in this way.",
+        "Ends a stream when it has read the data that was available at its start; its next run continues from the "
+        "checkpoint. With --mode=batch, unbounded sources are read in this way.",
     ),
     Option(
         "take_over",
         bool,
         False,
-        "Ends another run that holds the checkpoint, and continues from where it was.",
-        needs=Requirement(
-            "checkpoint_location", "name the folder of the checkpoint that is to be taken over"
-        ),
+        "Stops another run that holds the checkpoint, and continues where it stopped.",
+        needs=Requirement("checkpoint_location", "name the folder of the checkpoint to take over"),
     ),
     Option(
         "live",

@@ -1,1 +1,1 @@
-"""Relations: bags of rows that change, their joins, and the tables that their changes keep up to date."""
+"""Relations: bags of rows that change, their joins, and the tables that their changes maintain."""

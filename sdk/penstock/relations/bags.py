@@ -1,9 +1,9 @@
-"""A bag of rows: how many copies of each row there are, and which copy leaves when a row is retracted.
+"""A bag of rows: how many copies of each row there are, and which copy is removed when a row is retracted.
 
 Rows are copies of one row if `ROW_CODER` encodes them alike: ``1`` and ``1.0`` are two rows, and so are the decimals
-1.5 and 1.50. A *form* says more: it maps a row to what it has in common with all rows that it is a copy of, as SQL
-says that 1.5 and 1.50 are one value. When a row is retracted, the very same row leaves if it is there, and otherwise a
-row in the same form.
+1.5 and 1.50. A *form* goes further: it maps a row to what it has in common with all rows that it is a copy of, as 1.5
+and 1.50 are one value in SQL. When a row is retracted, exactly that row is removed if it is there, and otherwise a row
+with the same form.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def are_copies(row: object, other: object) -> bool:
 
 
 def place_of_copy(row: object, rows: Sequence[Any], form: Form | None = None) -> int | None:
-    """Returns the place of the copy that leaves when a row is retracted; None without a copy.
+    """Returns the place of the copy that is removed when a row is retracted; None without a copy.
 
     >>> place_of_copy(2.0, [1.0, 2, 2.0]), place_of_copy("B", ["a", "b"], str.lower), place_of_copy("c", ["a"])
     (2, 1, None)

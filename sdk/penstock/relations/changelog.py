@@ -15,9 +15,9 @@ from penstock.utils.windowed_value import ValueKind, WindowedValue
 
 
 class Changelog(PTransform[Any, Any]):
-    """Turns each element into the pair of its kind of change and its value, a pair that only adds to the collection.
+    """Turns each element into a pair of its kind of change and its value; the result has only insertions.
 
-    A grouping that accumulates and retracts emits elements that retract earlier ones. Sinks refuse those; they
+    A grouping that accumulates and retracts emits elements that retract earlier ones. Sinks refuse such elements; they
     take pairs of a `ValueKind` and an element. (Penstock's own.)
 
     Example: ``totals | Changelog() | WriteToJson("/changes")``.

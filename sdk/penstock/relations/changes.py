@@ -1,7 +1,7 @@
-"""A change of rows: which rows are retracted and which are inserted, what is left of several changes, and their kinds.
+"""A change of rows: the rows that are retracted and inserted, the net of several changes, and their kinds.
 
 A relation is a bag of rows (`penstock.relations.bags`) that changes. A retraction and an insertion of one row cancel
-each other, in any order; `compute_net` is what is left of them. So the net of two changes is the net of their nets, and
+each other, in any order; `compute_net` returns what remains. So the net of two changes is the net of their nets, and
 `compute_difference` is the smallest change from one bag to another.
 """
 
@@ -37,7 +37,7 @@ def kinds_of(change: Change) -> tuple[ValueKind, ValueKind]:
 
 
 def compute_net(signed_rows: Iterable[tuple[int, Any]], form: Form | None = None) -> Change:
-    """Returns what is left of several changes of rows.
+    """Returns the net of several changes of rows.
 
     Args:
         signed_rows: Pairs of 1 and a row that is inserted, or of -1 and a row that is retracted.

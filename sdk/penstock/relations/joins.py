@@ -1,4 +1,4 @@
-"""Joins of rows by key whose result is right after each change of a row: `JoinRows`."""
+"""Joins of rows by key, whose result is updated at each change of a row: `JoinRows`."""
 
 from __future__ import annotations
 
@@ -78,24 +78,23 @@ class JoinOfKind(PTransform[Any, Any]):
 class JoinRows(JoinOfKind):
     """Joins the rows of two PCollections of KVs by key and window, row by row (Streaming Systems, chapter 9).
 
-    It is applied to a pair ``(lefts, rights)``. Whenever a row comes, or is retracted, it retracts the results that
-    no longer hold, then emits those that hold now. A row of the result has the latest event time of its parts.
-    (Penstock's own.)
+    It is applied to a pair ``(lefts, rights)``. Whenever a row is added or retracted, it retracts the results that no
+    longer hold, then emits those that hold now. A row of the result has the latest event time of its parts. (Penstock's
+    own.)
 
     Args:
         kind: ``"full"``, ``"left"``, ``"right"`` or ``"inner"`` emit KVs of the key and a pair of a left and a right
             row, with None for a row that is missing; ``"anti"`` emits, in such pairs, the rows of both sides that have
             no match. ``"semi"`` emits each left row that has a match, ``"left_anti"`` each that has none.
-        unjoined: When rows without a match are emitted: ``"at_once"``, to be retracted when a match comes, or
-            ``"at_end"``, for good, when the watermark passes their window's end and the allowed lateness.
+        unjoined: When rows without a match are emitted: ``"at_once"``, and retracted when a match arrives; or
+            ``"at_end"``, once, when the watermark passes their window's end and the allowed lateness.
         matching: Whether a left row and a right row of one key match; by default all do.
-        forms: For the left and for the right rows, a function from a row to what it has in common with the rows that
-            it is a copy of; None if that is the row. When a row is retracted that is not there, a copy of it goes.
+        forms: For the left and for the right rows, a function from a row to what it has in common with its copies; None
+            if that is the row. If a retracted row is not there, a copy of it is removed.
 
     Raises:
-        ValueError: An argument has another value; `unjoined` is given for a kind that has no such rows; or, when it is
-            applied, the two sides have different windows.
-        TypeError: When it is applied to something else than two PCollections.
+        ValueError: An argument has another value; `unjoined` is set for a kind that has no such rows; or, when it is
+            applied, the two sides have different windows. TypeError: When it is not applied to two PCollections.
 
     Example: ``(orders_by_user, visits_by_user) | JoinRows("left")``.
     """
@@ -154,7 +153,7 @@ def check_windows(transform: JoinOfKind, pcolls: tuple[Any, Any]) -> None:
 
 
 def join_sides(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> PCollection[Any]:
-    """The union of both sides, as KVs of the key and a pair of the side and the row."""
+    """Merges both sides into KVs of the key and a pair of the side and the row."""
     return merge_numbered(("Mark lefts", "Mark rights"), pcolls, types)
 
 
@@ -197,7 +196,7 @@ def _other_copy(counts: MapCell, timed: Timed, form: Form | None) -> Timed:
     if place is not None:
         return rows[place]
     what = f"a row of type {type(value).__name__} is retracted, but it is not there"
-    hint = "steps before must make the same of a row when it comes and when it is retracted"
+    hint = "earlier steps must return the same for a row when it is added and when it is retracted"
     raise refusal(ValueError, what, hint=hint)
 
 
@@ -284,7 +283,7 @@ class JoinFn(DoFn):
 
 
 class JoinAtEndFn(JoinFn):
-    """`JoinFn`, but rows without a match are given when their window ends."""
+    """Like `JoinFn`, but emits rows without a match when their window ends."""
 
     def __init__(
         self,
@@ -303,7 +302,7 @@ class JoinAtEndFn(JoinFn):
         lefts: MapCell = DoFn.StateParam(JoinFn.LEFTS),
         rights: MapCell = DoFn.StateParam(JoinFn.RIGHTS),
     ) -> Iterator[Any]:
-        """The rows without a match."""
+        """Yields the rows without a match."""
         sides = lefts, rights
         for side in (LEFT, RIGHT):
             own, other = sides[side], sides[1 - side]

@@ -1,4 +1,4 @@
-"""The changes of a table with one row for each key that a collection of pairs stands for: `Upserts`."""
+"""Turns a collection of pairs into the changes of a table with one row for each key: `Upserts`."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ def keep_last_upserts(upserts: Iterable[Upsert]) -> list[Upsert]:
 
 
 class Upserts(PTransform[Any, Any]):
-    """Turns KVs into the changes of a table with one row for each key: an `Upsert` each. (Penstock's own.)
+    """Turns KVs into `Upsert` changes of a table with one row for each key (penstock's own).
 
-    A key emits one upsert at the end of each logical time in which its row has changed: in a live stream once
-    in a micro-batch, in a recorded one whenever its clock moves on, in a batch once. The upserts of a key come in
-    order.
+    A key emits one upsert at the end of each logical time in which its row has changed: once in each micro-batch of a
+    live stream, whenever the clock of a recorded stream advances, and once in a batch. The upserts of a key are emitted
+    in order.
 
-    If elements may retract earlier ones, the row is the remaining value. Otherwise each value replaces the one before
-    it: by event time, and of one event time by the number of the pane; with `by_window`, the other way round.
+    If elements may retract earlier ones, the row is the remaining value. Otherwise, each value replaces the previous
+    one: by event time, and for equal event times by the number of the pane; with `by_window`, the pane counts first.
 
     Args:
         by_window: Whether the row's key is the pair of the key and its window, so that each window has its own row.
 
     Raises:
         ValueError: When it is applied to windows other than the global one without `by_window`; or to windows that
-            merge, such as sessions, if nothing retracts the results of windows that have gone.
+            merge, such as sessions, if no step retracts the results of windows that were merged.
         TypeCheckError: When it is applied to elements that are not pairs.
 
     Example: ``totals_by_team | Upserts() | ForEachBatch(write_to_table)``.
@@ -98,10 +98,10 @@ class Upserts(PTransform[Any, Any]):
             what = f"a key has a value for each of its windows, {windowfn}, and a table one row for each key"
             hint = "use Upserts(by_window=True)"
             if not retracts:
-                hint += "; or WindowInto(GlobalWindows()) before, to keep the latest value"
+                hint += "; or WindowInto(GlobalWindows()) first, to keep the latest value"
             raise refusal(ValueError, what, where=self._where(), hint=hint)
         if windowfn.is_merging() and not retracts:
-            what = f"windows of {windowfn} merge, and no step retracts the rows of those that are gone"
+            what = f"windows of {windowfn} merge, and no step retracts the rows of windows that are gone"
             hint = "group in the mode ACCUMULATING_AND_RETRACTING"
             raise refusal(ValueError, what, where=self._where(), hint=hint)
 
@@ -130,7 +130,7 @@ Settled = tuple[Any, Upsert | None]
 
 
 def settle_newest(key: object, known: Any, arrivals: Iterable[Arrival]) -> Settled:
-    """The change at one timestamp if each value replaces the one before it; the highest order of a key is known."""
+    """Returns the change at one timestamp if each value replaces the previous one; the highest order is known."""
     upsert = None
     for _, order, value in arrivals:
         if known is None or order >= known:
@@ -139,7 +139,7 @@ def settle_newest(key: object, known: Any, arrivals: Iterable[Arrival]) -> Settl
 
 
 def settle_balance(key: object, known: int | None, arrivals: Iterable[Arrival]) -> Settled:
-    """The change at one timestamp if elements take earlier ones back; the number of a key's values is known.
+    """Returns the change at one timestamp if elements retract earlier ones; the number of a key's values is known.
 
     Raises:
         ValueError: More than one value remains.
@@ -151,10 +151,8 @@ def settle_balance(key: object, known: int | None, arrivals: Iterable[Arrival]) 
     # The value that is retracted may have been forgotten with its window.
     left = max(0, (known or 0) - len(retracted)) + len(inserted)
     if left > 1:
-        what = (
-            f"a key of type {type(key).__name__} has {left} values at once, and a table one row for each key"
-        )
-        hint = "make what tells the values apart a part of the key, or combine them"
+        what = f"a key of type {type(key).__name__} has {left} values at once, but a table has one row for each key"
+        hint = "add what distinguishes the values to the key, or combine them"
         raise refusal(ValueError, what, hint=hint)
     if inserted:
         return left, Upsert(key, inserted[0])
@@ -164,7 +162,7 @@ def settle_balance(key: object, known: int | None, arrivals: Iterable[Arrival]) 
 class UpsertFn(DoFn):
     """Gathers the changes of a key's row, and emits the resulting change at the end of the logical time.
 
-    Between logical times it keeps only an order, or a number, of a key, and not its value. `lateness_micros` says how
+    Between logical times it keeps only an order, or a number, of a key, and not its value. `lateness_micros` is how
     long after the end of the window in its key a row may change; None if a key has no window.
     """
 
@@ -206,7 +204,7 @@ class UpsertFn(DoFn):
         arrivals: BagRuntimeState = DoFn.StateParam(ARRIVALS),
         known: ReadModifyWriteRuntimeState = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
-        """The change of the row; at the end of the input, one that no later timestamp has followed."""
+        """Yields the change of the row; at the end of the input, one that no later timestamp has followed."""
         settled, upsert = self._settle(key, known.read(), arrivals.read())
         arrivals.clear()
         if settled is None:
@@ -223,6 +221,6 @@ class UpsertFn(DoFn):
         arrivals: BagRuntimeState = DoFn.StateParam(ARRIVALS),
         known: ReadModifyWriteRuntimeState = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
-        """The last change of a row whose window is over; then it is forgotten."""
+        """Yields the last change of a row whose window is over; then it is forgotten."""
         yield from self.end_of_logical_time(key, arrivals, known)
         known.clear()

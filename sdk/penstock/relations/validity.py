@@ -35,7 +35,7 @@ _INSTANT = Duration(micros=1)
 
 
 class Valid(NamedTuple):
-    """A value and the time in which it is valid."""
+    """A value and the period in which it is valid."""
 
     value: Any
     start: Timestamp
@@ -49,7 +49,7 @@ Timed = tuple[Timestamp, Any]
 
 
 def list_validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[Valid]:
-    """Returns each value with the time in which it is valid, the last until `end`; of values of one time, the last.
+    """Returns each value with the period in which it is valid, the last until `end`; of values of one time, the last.
 
     >>> values = [(Timestamp(1), "a"), (Timestamp(3), "b")]
     >>> [(one.value, float(one.end)) for one in list_validities(values, Timestamp(9))]
@@ -63,11 +63,11 @@ def list_validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> 
 
 
 class ValidFrom(PTransform[Any, Any]):
-    """Each value of a key with the time in which it is valid (Streaming Systems, chapter 9).
+    """Emits each value of a key with the period in which it is valid (Streaming Systems, chapter 9).
 
-    A value is valid from its event time until the event time of the next value of its key. When a value comes, the time
-    of the previous value shrinks: it is retracted, and emitted again. The results are KVs of the key and a `Valid`, at
-    the start of its time; a window has a timeline of its own. (Penstock's own.)
+    A value is valid from its event time until the event time of the next value of its key. When a value arrives, the
+    period of the previous value becomes shorter: that value is retracted, and emitted again. The results are KVs of the
+    key and a `Valid`, at the start of its period. Each window has its own timeline. (Penstock's own.)
 
     Args:
         form: A function from a value to the part that it shares with its copies, as in `JoinRows`.
@@ -88,21 +88,21 @@ class ValidFrom(PTransform[Any, Any]):
 class ValidityJoin(JoinOfKind):
     """Joins each row with the value that is valid at its event time (Streaming Systems, chapter 9).
 
-    It is applied to a pair ``(rows, values)`` of KVs. Rows and values may come in any order: a result that no longer
+    It is applied to a pair ``(rows, values)`` of KVs. Rows and values may arrive in any order: a result that no longer
     holds is retracted. It emits KVs of the key and a pair of the row and the value. (Penstock's own.)
 
     Args:
-        kind: ``"inner"``; or ``"left"`` to also emit rows without a valid value, with None as the value; or
-            ``"full"`` to also emit values in whose time no row exists, with None as the row.
-        with_validity: Whether the second of a pair is a `Valid`, and not the bare value. Then the pair is emitted again
-            whenever the time of the value shrinks.
+        kind: ``"inner"``; or ``"left"`` to also emit rows without a valid value, with None as the value; or ``"full"``
+            to also emit values without a row in their period, with None as the row.
+        with_validity: Whether the second of a pair is a `Valid` instead of the bare value. The pair is then emitted
+            again whenever the period of the value becomes shorter.
         final: Whether a row is emitted once, when the watermark has passed its event time, so that all values that
-            matter are known. Nothing is retracted then, and no element of the input may be.
+            matter are known. Then no result is retracted, and the input must not contain retractions.
 
     Raises:
         ValueError: The kind is unknown; the kind ``"full"`` cannot be final; or, when it is applied, the two inputs
             have different windows, or may hold retractions and the join is final.
-        TypeError: When it is applied to something else than two PCollections.
+        TypeError: When it is not applied to two PCollections.
 
     Example: ``(orders_by_currency, rates_by_currency) | ValidityJoin()``.
     """
@@ -128,7 +128,7 @@ class ValidityJoin(JoinOfKind):
     def expand(self, pcolls: tuple[PCollection[Any], PCollection[Any]]) -> PCollection[Any]:
         check_windows(self, pcolls)
         if self.final and any(map(may_retract, pcolls)):
-            what = "a final validity join takes nothing back, and its input may hold elements that do"
+            what = "a final validity join emits no retractions, and its input may contain some"
             raise refusal(ValueError, what, where=self._where(), hint="leave final out")
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         (key, row), (other_key, value) = types
@@ -167,7 +167,7 @@ def _keep(
     place = place_of_copy(row, rows, form)
     if place is None:
         what = f"a row of type {type(row).__name__} is retracted, but none like it has its event time"
-        hint = "let the steps before emit the same row and time for a row and for its retraction"
+        hint = "have earlier steps emit the same row and time for a row and for its retraction"
         raise refusal(ValueError, what, hint=hint)
     del rows[place]
     cell.clear_range(at, at + _INSTANT)

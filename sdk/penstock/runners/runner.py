@@ -65,7 +65,7 @@ class PipelineResult:
 
     @property
     def state(self) -> str:
-        """The present state of the run."""
+        """The current state of the run."""
         return self._state
 
     def wait_until_finish(self, duration: int | None = None) -> str | None:
@@ -122,7 +122,7 @@ class PipelineRunner:
         raise NotImplementedError(f"{type(self).__name__} does not define run_pipeline")
 
     def explain(self, pipeline: Pipeline, options: PipelineOptions) -> str:
-        """Describes, as text, what the runner would do, without running anything."""
+        """Returns, as a string, what the runner would do, without running anything."""
         raise NotImplementedError(f"{type(self).__name__} does not define explain")
 
     def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
@@ -133,12 +133,12 @@ class PipelineRunner:
         return None
 
     def start_engine(self, options: PipelineOptions) -> None:
-        """Starts what computes, so that `element_type_of` may ask it; by default nothing is there to start."""
+        """Starts the engine, so that `element_type_of` may ask it; by default it does nothing."""
 
     def columns_of_query(self, source: Source, options: PipelineOptions, where: str) -> object:
-        """Returns a `penstock.io.query_source.ResultColumns` for a query; None if the runner has no SQL of its own.
+        """Returns a `penstock.io.query_source.ResultColumns` for a query; None if the runner has no own SQL.
 
-        Starts what computes, since only that can tell.
+        Starts the engine, since only it knows.
 
         Raises:
             QueryError: The query has no meaning over its tables.

@@ -202,7 +202,7 @@ def _insert(array: list[Any] | None, index: int | None, value: object) -> list[A
     if array is None or index is None:
         return None
     if not index:
-        refuse("ARRAY_INSERT has the index 0", "1 is the first place, and -1 is behind the last element")
+        refuse("ARRAY_INSERT has the index 0", "1 is the first place, and -1 is after the last element")
     _check_length(abs(index))
     place = index - 1 if index > 0 else len(array) + index + 1
     if place < 0:

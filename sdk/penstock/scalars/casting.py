@@ -72,7 +72,7 @@ def divide_by_zero() -> NoReturn:
 
 
 def with_digits(value: Decimal, target: SqlType) -> Decimal:
-    """Returns a decimal rounded half up to the digits behind the point of its type; refuses one with too many digits.
+    """Returns a decimal rounded half up to the digits after the point of its type; refuses one with too many digits.
 
     >>> with_digits(Decimal("1.005"), SqlType("DECIMAL", precision=4, scale=2))
     Decimal('1.01')
@@ -188,7 +188,7 @@ def _text_of_bytes(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        refuse("an SQL expression casts bytes to STRING that are not text in UTF-8", "keep them as BINARY")
+        refuse("an SQL expression casts bytes to STRING that are not UTF-8", "keep them as BINARY")
 
 
 def _fraction(micros: int) -> str:
@@ -336,7 +336,7 @@ def zone_of_name(name: str) -> datetime.tzinfo:
     except ArithmeticError:
         pass
     refuse(
-        "a time zone of an SQL expression is not known",
+        "a time zone of an SQL expression is unknown",
         "write a name such as Europe/Berlin, or an offset such as +02:00",
     )
 
@@ -461,7 +461,7 @@ _CLASSES: dict[str, type | tuple[type, ...]] = {
     "MAP": dict,
     "STRUCT": Row,
 }
-"""The Python class of each type's values; a class that derives from another stands before it."""
+"""The Python class of each type's values; a class that derives from another comes before it."""
 
 
 def can_cast(source: SqlType, target: SqlType) -> bool:
@@ -482,7 +482,7 @@ def can_cast(source: SqlType, target: SqlType) -> bool:
 
 
 def cast_function(source: SqlType, target: SqlType, exact: bool = False) -> Compute:
-    """The function that makes values of a type from values of another.
+    """Returns the function that makes values of a type from values of another.
 
     Args:
         source: The type of the values.

@@ -64,9 +64,7 @@ def _typeof(function: ScalarFunction, arguments: Arguments) -> Scalar:
 
 def _name_of(kind: SqlType, scalar: Scalar) -> str:
     if kind.name in ("ANY", "INTERVAL", "MONTHS", "DECIMAL") and kind.precision is None:
-        raise SqlTypeError(
-            f"the type of {scalar} has no name of its own", "declare the type of the column, or CAST it"
-        )
+        raise SqlTypeError(f"the type of {scalar} has no name", "declare the type of the column, or CAST it")
     if kind.name == "ARRAY":
         return f"array<{_name_of(kind.element or NULL, scalar)}>"
     if kind.name == "MAP":
@@ -114,7 +112,7 @@ def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
             _check_cast(one, other, is_try)
     match source.name, target.name:
         case "STRING", "TIMESTAMP" | "TIMESTAMP_NTZ":
-            raise NotForSpark("a text may name a time zone, which Spark looks up elsewhere")
+            raise NotForSpark("a string may name a time zone, which Spark looks up elsewhere")
         case _, "DATE" | "TIMESTAMP" | "TIMESTAMP_NTZ" if is_try and source.name in (
             "STRING",
             "BIGINT",

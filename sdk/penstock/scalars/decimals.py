@@ -15,7 +15,7 @@ _EXACT = decimal.Context(
 )
 """A context in which no sum and no product of two decimals is rounded."""
 _QUOTIENT_SCALE = 6
-"""The least number of digits behind the point of a quotient."""
+"""The least number of digits after the point of a quotient."""
 
 
 def result_type(name: str, left: SqlType, right: SqlType) -> SqlType:
@@ -59,7 +59,7 @@ def sum_type(argument: SqlType) -> SqlType:
 
 
 def mean_type(argument: SqlType) -> SqlType:
-    """Returns the type of an AVG: four digits more behind the point than its values have."""
+    """Returns the type of an AVG: four digits more after the point than its values have."""
     return _more(argument, 4, 4)
 
 
@@ -92,7 +92,7 @@ def _decimal(value: Fraction, scale: int) -> Decimal:
 
 
 def quotient(left: Decimal, right: Decimal | int, scale: int) -> Decimal:
-    """Returns a quotient, rounded half up to some digits behind the point.
+    """Returns a quotient, rounded half up to some digits after the point.
 
     >>> quotient(Decimal("1.5"), 4, 2)
     Decimal('0.38')
@@ -114,7 +114,7 @@ OPERATORS = frozenset([*_OPERATIONS, "/"])
 
 
 def arithmetic(name: str, result: SqlType) -> Compute:
-    """The meaning of an operator on decimals whose digits are known."""
+    """Returns the meaning of an operator on decimals whose digits are known."""
     if name == "/":
         scale = result.scale or 0
         return lambda left, right: with_digits(quotient(left, right, scale), result)

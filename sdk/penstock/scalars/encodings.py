@@ -49,7 +49,9 @@ def read_base_64(text: str) -> bytes:
     last = len(kept) % 4
     is_padded = last == 3 or (last == 2 and behind[:2] == b"==")
     if last == 1 or (behind and not is_padded) or any(each in _LETTERS_OF_BASE_64 for each in behind):
-        refuse("a text of UNBASE64 is not in base 64", "TRY_TO_BINARY(text, 'base64') returns NULL instead")
+        refuse(
+            "the string of UNBASE64 is not in base 64", "TRY_TO_BINARY(text, 'base64') returns NULL instead"
+        )
     return base64.b64decode(kept + b"=" * (-len(kept) % 4))
 
 
@@ -81,7 +83,7 @@ _CHARSETS = {
 def _charset(name: str) -> str:
     found = _CHARSETS.get(name.upper())
     return found or refuse(
-        "a character set of an SQL expression is not known", f"there are {', '.join(sorted(_CHARSETS))}"
+        "a character set of an SQL expression is unknown", f"use one of {', '.join(sorted(_CHARSETS))}"
     )
 
 
@@ -102,7 +104,7 @@ def _decode(data: bytes, charset: str) -> str:
             codec = "utf-16-be"
         return data.decode(codec)
     except UnicodeDecodeError:
-        refuse("DECODE has bytes that are not text in the character set", "keep them as BINARY")
+        refuse("DECODE has bytes that are not in the character set", "keep them as BINARY")
 
 
 def _decode_of(function: ScalarFunction, arguments: Arguments) -> Scalar:

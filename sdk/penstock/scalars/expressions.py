@@ -1,7 +1,7 @@
-"""Expressions: functions of an element that can also be read, so that an engine may compute them on its own.
+"""Expressions: functions of an element that can also be read, so that an engine can compute them itself.
 
 Beyond Beam. An expression is made of `field` and Python's operators, and is called like any other function. None is
-SQL's null: an operation on None returns None, and ``&``, ``|`` and ``~`` know three truth values.
+SQL's null: an operation on None returns None, and ``&``, ``|`` and ``~`` have three truth values.
 
 >>> fast = (field("speed") > 100) & ~field("driver").is_null()
 >>> fast
@@ -79,7 +79,7 @@ class Expression(Forwarding):
         return {"scalar": self.scalar}
 
     def type_of(self, input_type: object) -> Any:
-        """The type of the values for elements of a type."""
+        """Returns the type of the values for elements of a type."""
         return _hint_of(self.scalar, input_type)
 
     @property
@@ -88,7 +88,7 @@ class Expression(Forwarding):
         return self.scalar.name if isinstance(self.scalar, Field) else None
 
     def fields(self) -> Iterator[str]:
-        """The names of the fields that it reads.
+        """Yields the names of the fields that it reads.
 
         >>> list((field("a") + field("b") > 3).fields())
         ['a', 'b']
@@ -96,7 +96,7 @@ class Expression(Forwarding):
         yield from (part.name for part in _leaves(self.scalar) if isinstance(part, Field))
 
     def is_null(self) -> Expression:
-        """Returns whether the value is None, which is never None itself.
+        """Returns an expression that is True if the value is None, and False otherwise.
 
         >>> field("a").is_null()({"a": None})
         True
@@ -162,7 +162,7 @@ _EQUALS, _DIFFERS = _operator("="), _operator("<>")
 
 
 def field(name: str) -> Expression:
-    """A field of each element, to compute with (penstock's own).
+    """Returns a field of each element, to compute with (penstock's own).
 
     Args:
         name: The name of an attribute, or of an item if elements are dicts.

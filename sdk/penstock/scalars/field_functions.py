@@ -103,7 +103,7 @@ class StampedBy(Stamping):
         moment = self.moment(element)
         if moment is None:
             what = "an element has no time: the function of WithTimestamps returned None"
-            hint = "filter such elements out before, e.g. with Filter(~field('at').is_null())"
+            hint = "filter out such elements first, e.g. with Filter(~field('at').is_null())"
             raise refusal(ValueError, what, hint=hint)
         return check_event_times([Timestamp.of(moment).micros])[0]
 
@@ -137,7 +137,7 @@ def window_start() -> Expression:
 
 
 def window_end() -> Expression:
-    """The end of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
+    """Returns the end of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
 
     Example: ``totals | Select("team", "total", until=window_end())``.
     """

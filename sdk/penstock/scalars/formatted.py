@@ -32,7 +32,7 @@ _ANY_DIGITS = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin
 _WHOLE_FLOATS = 2.0**53
 """A float that is not below this one has no fraction."""
 _DIGITS_MAX = 340
-"""The most digits behind the point that Java shows."""
+"""The most digits after the point that Java shows."""
 
 
 def _format_number(value: Number, form: int | str) -> str | None:
@@ -43,14 +43,14 @@ def _format_number(value: Number, form: int | str) -> str | None:
 
 @functools.lru_cache(256)
 def _read_form(form: str) -> tuple[int, int, int, int]:
-    """Returns the least and most digits behind the point, the least before it, and the size of groups."""
+    """Returns the least and most digits after the point, the least before it, and the size of groups."""
     if not form:
         return 0, 0, 1, 3
     found = _PATTERN.fullmatch(form.replace("#,###,###,", "#,") if form.count(",") > 1 else form)
     if found is None:
         refuse(
-            f"the form '{form}' of FORMAT_NUMBER is not supported",
-            "write the number of digits behind the point, or a form such as '#,##0.00'",
+            f"the format '{form}' of FORMAT_NUMBER is not supported",
+            "write the number of digits after the point, or a format such as '#,##0.00'",
         )
     groups, sharps, zeros, behind, optional = found.groups("")
     size = len(sharps) + len(zeros) if groups else 0
@@ -84,7 +84,7 @@ def _format_number_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) == 2 and arguments[1].type.name == "STRING":
         form = arguments[1]
         if not isinstance(form, Literal):
-            raise SqlTypeError("the form of FORMAT_NUMBER is not a text of the query", "write '#,##0.00'")
+            raise SqlTypeError("the format of FORMAT_NUMBER is not a string literal", "write '#,##0.00'")
         text = str(form.value)
         readable(lambda: _read_form(text))
     forms = [
@@ -195,14 +195,12 @@ def _read_format(form: str) -> tuple[str | _Conversion, ...]:
         at = int(number) - 1 if number else count - 1
         parts.append(_Conversion(at, flags, int(width or 0), None if digits is None else int(digits), letter))
     if "%" in form[place:]:
-        _refuse_format(form, "has a % that names no form")
+        _refuse_format(form, "has a % without a format")
     return (*parts, form[place:])
 
 
 def _refuse_format(form: str, what: str) -> None:
-    refuse(
-        f"the form '{form}' {what}", "there are %s %d %x %o %f %e %b %c and %%, with flags, width and digits"
-    )
+    refuse(f"the format '{form}' {what}", "use %s %d %x %o %f %e %b %c and %%, with flags, width and digits")
 
 
 def _format_string(form: str | None, *values: object) -> str | None:
@@ -223,11 +221,11 @@ _SHOWN = {
 
 def _format_string_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments or arguments[0].type.name not in ("STRING", "NULL", "ANY"):
-        raise do_not_fit(function, arguments, "a form such as '%s: %d', and values")
+        raise do_not_fit(function, arguments, "a format such as '%s: %d', and values")
     form, *values = arguments
     if not isinstance(form, Literal):
         raise SqlTypeError(
-            f"the form of {function.name} is not a text of the query", "write a form such as '%d'"
+            f"the format of {function.name} is not a string literal", "write a format such as '%d'"
         )
     if form.value is not None:
         _check_format(str(form.value), values)
@@ -256,7 +254,7 @@ def _check_format(form: str, values: list[Scalar]) -> None:
         if isinstance(part, str):
             continue
         if part.place >= len(values):
-            raise SqlTypeError(f"the form '{form}' shows more values than there are", "add a value")
+            raise SqlTypeError(f"the format '{form}' has more places than values", "add a value")
         shown = values[part.place].type.name
         if shown not in _SHOWN[_TAKEN[part.letter.lower()]]:
             what = f"%{part.letter} does not show a value of type {values[part.place].type.or_null()}"

@@ -204,11 +204,13 @@ def _reading(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
 
 def _from_json_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) != 2 or cost_of(arguments[0], "STRING") is None:
-        raise do_not_fit(function, arguments, "a text and the text of a schema; options are not supported")
+        raise do_not_fit(
+            function, arguments, "a string and the string of a schema; options are not supported"
+        )
     text, schema = arguments
     if not isinstance(schema, Literal) or not schema.type.is_nested:
         raise SqlTypeError(
-            "the schema of FROM_JSON is not a text of the query", "write 'team STRING, points BIGINT'"
+            "the schema of FROM_JSON is not a string literal", "write 'team STRING, points BIGINT'"
         )
     _check_readable(schema.type)
     return function.of((coerce(text, "STRING"), schema), schema.type.or_null())
@@ -232,8 +234,8 @@ def _to_json_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 
 def _check_writable(kind: SqlType) -> None:
     if kind.name == "MAP" and key_of(kind).name not in ("STRING", "BIGINT", "BOOLEAN", "NULL"):
-        what = f"keys of type {key_of(kind).or_null()} have no text in JSON"
-        raise SqlTypeError(what, "make strings of them with TRANSFORM_KEYS")
+        what = f"keys of type {key_of(kind).or_null()} cannot be written as JSON"
+        raise SqlTypeError(what, "convert them to strings with TRANSFORM_KEYS")
     if kind.name in ("INTERVAL", "ANY", "MONTHS"):
         raise SqlTypeError(f"JSON has no values of type {kind.name}", "select other fields, or CAST them")
     for each in kind.parts:

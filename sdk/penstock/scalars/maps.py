@@ -45,10 +45,10 @@ def make_map(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for key, value in pairs:
         if key is None:
-            refuse("a key of a map is NULL", "leave it out before, or write COALESCE(key, …)")
+            refuse("a key of a map is NULL", "filter it out first, or write COALESCE(key, …)")
         known = key_of_map(key)
         if known in found:
-            refuse("a map has a key twice", "leave out one of the two before")
+            refuse("a map has a key twice", "remove one of the two first")
         found[known] = value
     return found
 

@@ -43,7 +43,7 @@ class NumberForm:
         whole, behind = parts.get("whole", "").replace(",", ""), parts.get("behind", "")
         is_open = bool(parts.get("open"))
         if found is None or not whole + behind or is_open is not bool(parts.get("close")):
-            refuse("a text of TO_NUMBER does not have its form", "TRY_TO_NUMBER returns NULL instead")
+            refuse("the string of TO_NUMBER does not match its format", "TRY_TO_NUMBER returns NULL instead")
         scale = self.type.scale or 0
         sign = "-" if is_open or "-" in parts.get("sign", "") + parts.get("last", "") else ""
         value = Decimal(f"{whole or '0'}.{behind.ljust(scale, '0')}" if scale else whole or "0")
@@ -63,7 +63,7 @@ def read_form(form: str) -> NumberForm:
     found = _FORM.fullmatch(form.upper())
     digits = 0 if found is None else sum(letter in "09" for letter in form)
     if found is None or not 0 < digits <= 38 or (found[1] and found[5]) or _has_bare_comma(found[3]):
-        refuse(f"the form of numbers '{form}' is not supported", "write a form such as 'S999,999.00'")
+        refuse(f"the number format '{form}' is not supported", "write a format such as 'S999,999.00'")
     sign, dollar, whole, behind, last = found.groups("")
     shape = {"S": "(?P<sign>[+-]?)", "MI": "(?P<sign>-?)"}.get(sign, "")
     shape += r"(?P<open><?)" if last == "PR" else ""
@@ -98,10 +98,10 @@ def _to_number(text: str, form: str) -> Decimal:
 
 def _to_number_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) != 2:
-        raise do_not_fit(function, arguments, "a text, and a form such as '999,999.00'")
+        raise do_not_fit(function, arguments, "a string, and a format such as '999,999.00'")
     text, form = arguments
     if not isinstance(form, Literal) or not isinstance(form.value, str):
-        raise SqlTypeError(f"the form of {function.name} is not a text of the query", "write '999,999.00'")
+        raise SqlTypeError(f"the format of {function.name} is not a string literal", "write '999,999.00'")
     shown = form.value
     readable(lambda: read_form(shown))
     is_null = text.type.nullable or function.name.startswith("TRY_")
@@ -120,7 +120,7 @@ _FORMS_OF_BYTES: dict[str, Callable[[bytes], str]] = {
 
 def _bytes_of_hex(text: str) -> bytes:
     if not re.fullmatch("[0-9A-Fa-f]*", text):
-        refuse("a text of TO_BINARY is not hexadecimal", "TRY_TO_BINARY returns NULL instead")
+        refuse("the string of TO_BINARY is not hexadecimal", "TRY_TO_BINARY returns NULL instead")
     return bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
 
 
@@ -135,13 +135,13 @@ _READERS: dict[str, Callable[[str], bytes]] = {
 def _name_form(function: ScalarFunction, form: Scalar, names: dict[str, Compute]) -> str:
     value = form.value if isinstance(form, Literal) else None
     if not isinstance(value, str) or value.upper() not in names:
-        raise SqlTypeError(f"unknown form {form} of {function.name}", f"there are {', '.join(names)}")
+        raise SqlTypeError(f"unknown format {form} of {function.name}", f"use one of {', '.join(names)}")
     return value.upper()
 
 
 def _to_binary_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) not in (1, 2):
-        raise do_not_fit(function, arguments, "a text, and 'hex', 'base64' or 'utf-8'")
+        raise do_not_fit(function, arguments, "a string, and 'hex', 'base64' or 'utf-8'")
     form = Literal("HEX", STRING.or_null(False)) if len(arguments) == 1 else arguments[1]
     name = Literal(_name_form(function, form, dict(_READERS)), STRING.or_null(False))
     is_null = arguments[0].type.nullable or function.name.startswith("TRY_")

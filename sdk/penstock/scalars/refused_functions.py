@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 _NOW = "{0} changes without a change of a row, and a result that changes must follow its rows"
 _NOW_HINT = "select Sys.EmitTime in a STREAM, or use Sys.MTime, the time at which a row arrived"
-_CHANCE = "{0} has another value each time, and a row that is retracted must be the row that was emitted"
+_CHANCE = (
+    "{0} returns a different value each time, and a row that is retracted must be the row that was emitted"
+)
 _CHANCE_HINT = "compute it in Python before the query, with Map, so that the row keeps it"
-_PLACE = "{0} depends on how rows are divided, which is not the same in each run"
+_PLACE = "{0} depends on how rows are divided, which can differ from run to run"
 _PLACE_HINT = "number rows with ROW_NUMBER(), or compute it in Python before the query"
-_SESSION = "{0} says something about a session of Spark, and a query has none"
+_SESSION = "{0} describes a Spark session, and a query has none"
 _SESSION_HINT = "write the value into the query"
 
 REFUSED: Mapping[str, tuple[str, str]] = {
@@ -53,7 +55,7 @@ REFUSED: Mapping[str, tuple[str, str]] = {
         ),
     ),
     "MAKE_INTERVAL": (
-        "{0} makes an interval of months and days, which is no length of time and no number of months",
+        "{0} makes an interval of months and days, which is neither a duration nor a number of months",
         "write MAKE_DT_INTERVAL for days and less, or MAKE_YM_INTERVAL for years and months",
     ),
     "SENTENCES": (

@@ -39,7 +39,7 @@ def compile_like(pattern: str, escape: str) -> re.Pattern[str]:
             place += 1
             if place == len(pattern) or pattern[place] not in ("%", "_", escape):
                 refuse(
-                    "a pattern of LIKE has its escape character before another than %, _ and itself",
+                    "in a pattern of LIKE, the escape character precedes something other than %, _ and itself",
                     "write the escape character twice",
                 )
             parts.append(re.escape(pattern[place]))
@@ -85,7 +85,7 @@ def translate_java(pattern: str) -> tuple[str, bool]:
     if pattern.startswith("(?i)"):
         parts.append("(?i)")
         place = 4
-        # Java and Python fold other letters than these differently.
+        # Java and Python fold all letters except these differently.
         sure = pattern.isascii()
     after_item = False
     while place < len(pattern):
@@ -150,7 +150,7 @@ def split(text: str, pattern: str, limit: int = -1) -> list[str]:
         if 0 < limit <= len(parts) + 1:
             break
         if found.end() == 0:
-            # Nothing stands before a match of nothing.
+            # No character precedes an empty match.
             continue
         parts.append(text[start : found.start()])
         start = found.end()

@@ -67,9 +67,11 @@ def cast(scalar: Scalar, target: SqlType) -> Scalar:
     if source.or_null() == target.or_null() or target.name == "ANY":
         return scalar
     if not can_cast(source, target):
-        hint = "cast to STRING or another type in between"
+        hint = "cast to STRING or another type first"
         if source.name == "INTERVAL":
-            hint = "its text depends on its units in Spark: format it in Python, with Catalog.create_function"
+            hint = (
+                "its string depends on its units in Spark: format it in Python, with Catalog.create_function"
+            )
         raise SqlTypeError(f"no CAST from {source.or_null()} to {target.or_null()}", hint)
     if isinstance(scalar, Literal):
         if scalar.value is None:
@@ -105,17 +107,17 @@ def read_text(literal: Literal, target: SqlType) -> Scalar:
     """Returns a text of the query as a value of the type that it is compared with.
 
     Raises:
-        SqlTypeError: It does not read as one.
+        SqlTypeError: It cannot be read as one.
     """
     if literal.value is None or target.name in ("STRING", "ANY"):
         return cast(literal, target)
     if not can_cast(literal.type, target):
-        raise SqlTypeError(f"a text stands where a value of type {target.or_null()} must", "CAST one of them")
+        raise SqlTypeError(f"expected a value of type {target.or_null()}, not a string", "CAST one of them")
     try:
         return Literal(cast_function(literal.type, target)(literal.value), target.or_null(False))
     except ArithmeticError:
         raise SqlTypeError(
-            f"the text {literal} does not read as {target.or_null()}", "correct the text"
+            f"the string {literal} cannot be read as {target.or_null()}", "correct the string"
         ) from None
 
 
@@ -220,7 +222,7 @@ class _Signature:
     null_too: bool
 
     def wanted(self, count: int) -> tuple[str, ...] | None:
-        """The types of this number of arguments; None if it does not take as many."""
+        """Returns the types of this number of arguments; None if it does not take as many."""
         wanted = self.required + self.optional[: max(0, count - len(self.required))]
         if self.repeated:
             wanted += (self.repeated,) * (count - len(wanted))

@@ -46,7 +46,7 @@ def _places(arguments: Arguments) -> int:
 
 def _check_places(function: ScalarFunction, arguments: Arguments) -> None:
     if len(arguments) > 1 and not isinstance(arguments[1], Literal):
-        what = f"the number of digits of {function.name} is not a number of the query"
+        what = f"the number of digits of {function.name} is not a number literal"
         raise SqlTypeError(what, "write a number")
 
 

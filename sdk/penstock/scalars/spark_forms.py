@@ -65,7 +65,7 @@ def write_type(kind: SqlType) -> str:
         return f"STRUCT<{', '.join(f'{quote_name(name)}: {write_type(each)}' for name, each in kind.fields)}>"
     if kind.name == "DECIMAL":
         if kind.precision is None:
-            raise NotForSpark("a DECIMAL without digits of its own has others in Spark")
+            raise NotForSpark("a DECIMAL without declared digits has different ones in Spark")
         return f"DECIMAL({kind.precision}, {kind.scale})"
     return _NAMES.get(kind.name, kind.width_name)
 
@@ -102,7 +102,7 @@ def write_literal(value: object, kind: SqlType) -> str:
             return f"DATE'{value.isoformat()}'"
         case datetime.timedelta():
             return text_of(value)
-    raise NotForSpark(f"a value of {type(value).__name__} has no text in Spark")
+    raise NotForSpark(f"a value of {type(value).__name__} has no literal in Spark")
 
 
 def _decimal_text(value: Decimal, kind: SqlType) -> str:

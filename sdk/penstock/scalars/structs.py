@@ -29,13 +29,13 @@ def _names_and_values(
     for each in names:
         if not isinstance(each, Literal) or not isinstance(each.value, str):
             raise SqlTypeError(
-                f"the name of a field is not a text: {each}", "write NAMED_STRUCT('team', team)"
+                f"the name of a field is not a string: {each}", "write NAMED_STRUCT('team', team)"
             )
         found.append(each.value)
     lower = [each.lower() for each in found]
     for at, name in enumerate(lower):
         if name in lower[:at]:
-            raise SqlTypeError(f"the struct has two fields {found[at]!r}", "give one another name, with AS")
+            raise SqlTypeError(f"the struct has two fields {found[at]!r}", "rename one of them with AS")
     return tuple(found), values
 
 
@@ -53,7 +53,7 @@ def _making(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
 def _struct_text(call: Call, operands: Sequence[str], overflow: str) -> str:
     for name, kind in call.type.fields:
         if kind.name == "INTERVAL":
-            raise NotForSpark(f"the units of the interval {name!r} are others in Spark")
+            raise NotForSpark(f"the units of the interval {name!r} differ in Spark")
     return f"named_struct({', '.join(operands)})"
 
 

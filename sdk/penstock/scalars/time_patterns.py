@@ -43,8 +43,8 @@ def _split(pattern: str) -> list[tuple[str, int]]:
 def _refuse(pattern: str, what: str) -> NoReturn:
     letters = " ".join(sorted({*_SHOWN}, key=str.lower))
     refuse(
-        f"the pattern of times '{pattern}' {what}",
-        f"there are {letters}, and anything else between single quotes",
+        f"the datetime pattern '{pattern}' {what}",
+        f"use {letters}, and put anything else between single quotes",
     )
 
 
@@ -179,7 +179,7 @@ class Reading:
         """Returns the time, with a zone if the pattern has one.
 
         Raises:
-            ArithmeticError: The text has another form, or is no time of the calendar.
+            ArithmeticError: The text has another format, or is not a time of the calendar.
         """
         found = self.shape.fullmatch(text)
         if found is None:
@@ -239,7 +239,7 @@ def _time(parts: Mapping[str, int], zone: datetime.tzinfo | None) -> datetime.da
 
 def _refuse_text() -> NoReturn:
     refuse(
-        "a text of an SQL expression does not have the form of its pattern of times",
+        "a string of an SQL expression does not match its datetime pattern",
         "TRY_TO_TIMESTAMP and TRY_TO_DATE return NULL instead",
     )
 

@@ -50,7 +50,7 @@ def _unix_timestamp(time: datetime.date) -> int:
 
 def _check_pattern(function: ScalarFunction, pattern: Scalar, read: Callable[[str], object]) -> None:
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str | None):
-        what = f"the pattern of {function.name} is not a text of the query"
+        what = f"the pattern of {function.name} is not a string literal"
         raise SqlTypeError(what, "write a pattern such as 'yyyy-MM-dd'")
     if pattern.value is not None:
         text = pattern.value
@@ -78,7 +78,7 @@ def _reading(target: SqlType, is_try: bool) -> Resolve:
         if len(arguments) == 1 or (len(arguments) == 2 and not is_text):
             return (try_cast if is_try else cast)(arguments[0], target)
         if len(arguments) != 2:
-            raise do_not_fit(function, arguments, "a text and a pattern such as 'yyyy-MM-dd'")
+            raise do_not_fit(function, arguments, "a string and a pattern such as 'yyyy-MM-dd'")
         _check_pattern(function, arguments[1], compile_reading)
         parts = (coerce(arguments[0], "STRING"), cast(arguments[1], STRING))
         if target.name == "DATE":
@@ -95,7 +95,7 @@ def _unix_timestamp_of(function: ScalarFunction, arguments: Arguments) -> Scalar
         return UNIX_TIMESTAMP(TO_TIMESTAMP(arguments[0], pattern))
     form = " -> BIGINT"
     if len(arguments) > 2:
-        raise do_not_fit(function, arguments, "a time, or a text and a pattern such as 'yyyy-MM-dd'")
+        raise do_not_fit(function, arguments, "a time, or a string and a pattern such as 'yyyy-MM-dd'")
     return takes(f"DATE{form}", f"TIMESTAMP{form}", f"TIMESTAMP_NTZ{form}")(function, arguments[:1])
 
 

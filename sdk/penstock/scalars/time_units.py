@@ -39,7 +39,7 @@ def name_unit(literal: Scalar, names: Mapping[str, str], hint: str) -> str:
     value = literal.value if isinstance(literal, Literal) else None
     if not isinstance(value, str) or value.upper() not in names:
         near = find_nearest(str(value).upper(), names)
-        raise SqlTypeError(f"unknown unit of time {literal}", f"did you mean {near}?" if near else hint)
+        raise SqlTypeError(f"unknown time unit {literal}", f"did you mean {near}?" if near else hint)
     return names[value.upper()]
 
 

@@ -38,7 +38,7 @@ class SqlType:
         nullable: Whether a value may be NULL.
         element: The type of an ARRAY's elements, or of a MAP's values.
         precision: How many digits a DECIMAL has at most; None if its column does not say.
-        scale: How many of them are behind the point.
+        scale: How many of them are after the point.
         key: The type of a MAP's keys, which are never NULL.
         fields: The names and the types of a STRUCT's fields, in order.
         bits: The width of a BIGINT or of a DOUBLE; a BIGINT of 32 bits is an INT, and a DOUBLE of 32 bits is a FLOAT.
@@ -67,7 +67,7 @@ class SqlType:
         return name if self.nullable or self.name == "NULL" else f"{name} NOT NULL"
 
     def or_null(self, nullable: bool = True) -> SqlType:
-        """Returns this type, of values that may be NULL, or that may not.
+        """Returns this type, of values that may or cannot be NULL.
 
         >>> print(BIGINT.or_null(False))
         BIGINT NOT NULL
@@ -149,7 +149,7 @@ _WHOLE_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 
 
 def array_of(element: SqlType, nullable: bool = True) -> SqlType:
-    """The type of arrays of elements of a type.
+    """Returns the type of arrays of elements of a type.
 
     >>> print(array_of(STRING))
     ARRAY<STRING>
@@ -158,7 +158,7 @@ def array_of(element: SqlType, nullable: bool = True) -> SqlType:
 
 
 def map_of(key: SqlType, value: SqlType, nullable: bool = True) -> SqlType:
-    """The type of maps from keys of a type to values of a type.
+    """Returns the type of maps from keys of a type to values of a type.
 
     >>> print(map_of(DATE, DOUBLE, nullable=False))
     MAP<DATE NOT NULL, DOUBLE> NOT NULL
@@ -167,7 +167,7 @@ def map_of(key: SqlType, value: SqlType, nullable: bool = True) -> SqlType:
 
 
 def struct_of(fields: Iterable[tuple[str, SqlType]], nullable: bool = True) -> SqlType:
-    """The type of structs with these fields.
+    """Returns the type of structs with these fields.
 
     >>> print(struct_of([("team", STRING), ("points", BIGINT.or_null(False))]))
     STRUCT<team: STRING, points: BIGINT NOT NULL>
@@ -178,11 +178,11 @@ def struct_of(fields: Iterable[tuple[str, SqlType]], nullable: bool = True) -> S
 DIGITS_MAX = DECIMAL_DIGITS
 """The greatest number of digits of a DECIMAL."""
 _FRACTION_KEPT = 6
-"""The digits behind the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""
+"""The digits after the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""
 
 
 def decimal_type(precision: int, scale: int, nullable: bool = True) -> SqlType:
-    """The type of decimals with a number of digits, of which some are behind the point.
+    """Returns the type of decimals with a number of digits, of which some are after the point.
 
     >>> print(decimal_type(5, 2, nullable=False))
     DECIMAL(5, 2) NOT NULL
@@ -200,7 +200,7 @@ def decimals_of_whole(kind: SqlType) -> SqlType:
 
 
 def digits_kept(precision: int, scale: int) -> SqlType:
-    """The type of a result that needs a number of digits: the last ones go if a DECIMAL cannot have them all.
+    """Returns the type of a result that needs a number of digits: the last ones go if a DECIMAL cannot have them all.
 
     >>> print(digits_kept(21, 4), digits_kept(49, 12))
     DECIMAL(21, 4) DECIMAL(38, 6)
@@ -233,7 +233,7 @@ _HINTS: dict[str, typing.Any] = {**{each.sql: each.hint for each in TYPES[::-1]}
 
 
 def from_hint(hint: object) -> SqlType:
-    """The SQL type of a type hint; ANY for a hint that SQL has no type for.
+    """Returns the SQL type of a type hint; ANY for a hint that SQL has no type for.
 
     >>> import typing
     >>> print(from_hint(int), from_hint(typing.Optional[str]), from_hint(list[float]), from_hint(dict), sep=", ")
@@ -297,7 +297,7 @@ def is_key_of_map(kind: SqlType) -> bool:
 
 
 def to_hint(sql_type: SqlType) -> typing.Any:
-    """The type hint of the Python values of an SQL type.
+    """Returns the type hint of the Python values of an SQL type.
 
     >>> to_hint(BIGINT), to_hint(STRING.or_null(False))
     (Union[<class 'NoneType'>, <class 'int'>], <class 'str'>)
@@ -316,7 +316,7 @@ def to_hint(sql_type: SqlType) -> typing.Any:
 
 
 def find_common_type(types: Iterable[SqlType]) -> SqlType | None:
-    """The type that values of all these types can have; None if there is none.
+    """Returns the type that values of all these types can have; None if there is none.
 
     >>> print(find_common_type([BIGINT.or_null(False), DOUBLE.or_null(False)]))
     DOUBLE NOT NULL

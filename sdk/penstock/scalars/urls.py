@@ -17,7 +17,7 @@ _ESCAPE = re.compile("%([0-9A-Fa-f]{2})?")
 
 
 def _refuse_url() -> NoReturn:
-    refuse("PARSE_URL has a text that is not a URL", "TRY_PARSE_URL returns NULL instead")
+    refuse("the string of PARSE_URL is not a URL", "TRY_PARSE_URL returns NULL instead")
 
 
 def _parse_url(text: str, part: str, key: str | None = None) -> str | None:

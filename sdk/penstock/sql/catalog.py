@@ -17,7 +17,7 @@ class Catalog:
     """Tables, views and functions by their names (penstock's own).
 
     A view is a query with a name, which another query reads like a table (*Streaming Systems*, chapter 8: materialized
-    views). It may read inputs of the `SqlTransform` and other views, and changes as they change.
+    views). It may read inputs of the `SqlTransform` and other views, and changes when they change.
 
     >>> catalog = Catalog()
     >>> catalog.create_view("totals", "SELECT team, SUM(points) AS total FROM goals GROUP BY team")
@@ -32,7 +32,7 @@ class Catalog:
         self.functions: dict[str, UserFunction] = {}
 
     def create_table(self, name: str, source: object) -> None:
-        """Gives what a query may read a name, so that no PCollection has to be passed for it.
+        """Registers a table that queries can read by its name, without passing a PCollection for it.
 
         Args:
             name: The name.
@@ -41,7 +41,7 @@ class Catalog:
                 NamedTuples.
 
         Raises:
-            ValueError: There is a table or a view of this name.
+            ValueError: A table or a view of this name exists.
 
         >>> catalog = Catalog()
         >>> catalog.create_table("goals", [{"team": "red", "points": 3}])
@@ -50,44 +50,44 @@ class Catalog:
         """
         if any(each.lower() == name.lower() for each in (*self.tables, *self.views)):
             hint = "choose another name"
-            raise refusal(ValueError, f"there is a table or a view {name!r} already", hint=hint)
+            raise refusal(ValueError, f"a table or a view {name!r} already exists", hint=hint)
         self.tables[name] = source
 
     def create_view(self, name: str, query: str, replace: bool = False) -> None:
-        """Gives a query a name.
+        """Registers a query under a name, so that other queries can read it like a table.
 
         Args:
             name: The name, by which queries read the view.
             query: The query.
-            replace: Whether it takes the place of a view that has the name.
+            replace: Whether it may replace a view of this name.
 
         Raises:
-            ValueError: There is a view of this name.
+            ValueError: A view of this name exists.
             SqlError: The query breaks the grammar.
         """
         if not replace and any(each.lower() == name.lower() for each in self.views):
             hint = "pass replace=True, or choose another name"
-            raise refusal(ValueError, f"there is a view {name!r} already", hint=hint)
+            raise refusal(ValueError, f"the view {name!r} already exists", hint=hint)
         parse_query(query)
         self.drop_view(name)
         self.views[name] = query
 
     def drop_view(self, name: str) -> None:
-        """Forgets a view; queries that were applied before keep it."""
+        """Removes a view; queries that were applied earlier keep it."""
         self.views = {each: query for each, query in self.views.items() if each.lower() != name.lower()}
 
     def create_function(
         self, name: str, fn: Callable[..., Any] | CombineFn, result_type: object = None
     ) -> None:
-        """Lets queries call a function in Python.
+        """Registers a Python function or a CombineFn that queries can call.
 
         A function gets the values of one row, None for NULL. A CombineFn aggregates the values that are not NULL. If a
         function raises an exception, the run ends with an error that shows the call in the query.
 
         Args:
-            name: The name in queries; upper and lower case are the same.
+            name: The name in queries; case does not matter.
             fn: The function, which returns the same result for the same values; or a CombineFn.
-            result_type: The type of the result; by default what its type hints say.
+            result_type: The type of the result; by default it follows from the type hints.
 
         Raises:
             TypeError: It is neither a function nor a CombineFn.

@@ -16,7 +16,7 @@ _BACK = "\x1b[{lines}F\x1b[J"
 
 
 def format_change(change: Any) -> str:
-    """A change as a line: a row that is undone begins with a minus.
+    """Returns a change as a line: a row that is undone begins with a minus.
 
     >>> from penstock.elements.row import Row
     >>> format_change(Row(team="blue", total=3, Undo="undo"))
@@ -62,7 +62,7 @@ def format_table(rows: Iterable[Any], order: Order = ()) -> Iterator[str]:
 
 
 def format_header(names: Iterable[str]) -> str:
-    """The names of columns, above lines of changes.
+    """Returns the names of columns, above lines of changes.
 
     >>> format_header(["team", "total"])
     '  team | total'
@@ -88,7 +88,7 @@ def _aligned(cells: list[str], widths: list[int]) -> str:
 
 
 def format_cell(value: object) -> str:
-    """A value as the console prints it.
+    """Returns a value as the console prints it.
 
     >>> format_cell(None), format_cell(1.5), format_cell(True)
     ('NULL', '1.5', 'true')

@@ -44,7 +44,7 @@ def check_output_class(output: type[_ClassT]) -> type[_ClassT]:
 
 
 def fields_of(output: type[Any]) -> dict[str, object]:
-    """The types of the fields of a class, by name."""
+    """Returns the types of the fields of a class, by name."""
     hints = typing.get_type_hints(output)
     names = [each.name for each in dataclass_fields(output)] if is_dataclass(output) else output._fields
     return {name: hints.get(name, Any) for name in names}
@@ -116,7 +116,7 @@ class MakeInstance(RowFunction):
     def __call__(self, row: object) -> object:
         for name in self._not_null:
             if getattr(row, name) is None:
-                what = f"the column {name!r} is NULL, and the field of {self._output.__name__} takes no None"
+                what = f"the column {name!r} is NULL, and the field of {self._output.__name__} does not accept None"
                 hint = f"declare the field with | None, or select COALESCE({name}, …)"
                 raise refusal(ValueError, what, where="", hint=hint)
         values = {name: getattr(row, name) for name in self._names}

@@ -29,15 +29,15 @@ def query(
     Args:
         text: The query.
         catalog: Tables, views and functions that it may use.
-        output: A NamedTuple or a dataclass, of which the rows become instances; by default they are Rows.
-        tables: More tables by their names; see `Catalog.create_table`.
+        output: A NamedTuple or a dataclass whose instances the rows become; by default they are Rows.
+        tables: Further tables by their names; see `Catalog.create_table`.
 
     Returns:
         The rows, in the order of ``ORDER BY``.
 
     Raises:
         SqlError: The query is wrong; the message shows where.
-        ValueError: A table cannot be read, or the rows are ordered by what is not selected.
+        ValueError: A table cannot be read, or the rows are ordered by a value that is not selected.
 
     Example: ``beam.query("SELECT team, SUM(points) AS total FROM goals GROUP BY team", goals="goals.csv")``.
     """
@@ -51,7 +51,7 @@ def query(
     transform = SqlTransform(text, known, output=output)
     _ = pipeline | "Query" >> transform | "Keep" >> WriteToMemory(rows)
     if transform.order is None:
-        hint = "select what orders them, with a name of its own"
+        hint = "select what orders them, under its own name"
         raise refusal(
             ValueError, "the rows are ordered by something that is not among their columns", hint=hint
         )

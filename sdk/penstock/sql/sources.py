@@ -35,12 +35,12 @@ def read_source(name: str, source: object) -> PTransform[Any, Any]:
 
     Raises:
         TypeError: It is nothing that can be read.
-        ValueError: The name of the file tells no format, or the list is empty.
+        ValueError: The name of the file does not show its format, or the list is empty.
 
     >>> read_source("goals", "goals.txt")
     Traceback (most recent call last):
         ...
-    ValueError: the table 'goals' is the file goals.txt, whose name tells no format
+    ValueError: the table 'goals' is the file goals.txt, whose name does not show its format
       at ...
       hint: name a file of .csv, .json, .jsonl, .parquet, .orc or .avro, or pass a transform that reads it
     """
@@ -50,7 +50,7 @@ def read_source(name: str, source: object) -> PTransform[Any, Any]:
         path = os.fspath(source)
         read = _READERS.get(os.path.splitext(path)[1].lower())
         if read is None:
-            what = f"the table {name!r} is the file {path}, whose name tells no format"
+            what = f"the table {name!r} is the file {path}, whose name does not show its format"
             *suffixes, last = _READERS
             hint = f"name a file of {', '.join(suffixes)} or {last}, or pass a transform that reads it"
             raise refusal(ValueError, what, hint=hint)
@@ -63,9 +63,9 @@ def read_source(name: str, source: object) -> PTransform[Any, Any]:
             TypeError, what, hint="pass a list of rows, the path of a file, or a transform that reads"
         )
     if not rows:
-        what = f"the table {name!r} is an empty list, which tells no columns"
+        what = f"the table {name!r} is an empty list, so its columns are unknown"
         raise refusal(ValueError, what, hint="pass Create([]).with_output_types(Goal)")
     if type(rows[0]) in (tuple, list):
-        what = f"the rows of the table {name!r} are {type(rows[0]).__name__}s, which tell no columns"
+        what = f"the rows of the table {name!r} are {type(rows[0]).__name__}s, so its columns are unknown"
         raise refusal(TypeError, what, hint="write dicts, Rows, or instances of a NamedTuple or a dataclass")
     return Create([Row(**row) if isinstance(row, Mapping) else row for row in rows])

@@ -81,17 +81,17 @@ RowT = TypeVar("RowT", default=Any)
 class SqlTransform(PTransform[Any, PCollection[RowT]]):
     """Computes a query over one or several PCollections of rows (Beam's name).
 
-    A query is computed as in *Streaming Systems*, chapter 8: its inputs and its result are relations that change over
-    time. The language is Spark's, with the renderings ``SELECT STREAM``, ``TABLE`` and ``TVR``, windows, and ``EMIT``.
+    A query works as in *Streaming Systems*, chapter 8: its inputs and its result are relations that change over time.
+    The language is Spark SQL, with the renderings ``SELECT STREAM``, ``TABLE`` and ``TVR``, windows, and ``EMIT``.
 
-    It is applied to a PCollection, which the query calls ``PCOLLECTION``, or to a dict of PCollections by the names of
-    the query. Elements are Rows, NamedTuples or dataclasses. Over tables of a catalog alone, it is applied to the
-    pipeline.
+    It is applied to a PCollection, which the query calls ``PCOLLECTION``, or to a dict of PCollections by their names
+    in the query. Elements are Rows, NamedTuples or dataclasses. If a query only reads tables of a catalog, the
+    transform is applied to the pipeline.
 
     Args:
         query: The query.
         catalog: Tables, views and functions that the query may use.
-        output: A NamedTuple or a dataclass, of which the rows of the result become instances; editors then know them.
+        output: A NamedTuple or a dataclass whose instances the rows of the result become, so that editors know them.
             Its fields have the names and the types of the columns. By default, rows are Rows.
         expansion_service: Has no effect: there is nothing to expand.
         unsupported: Beam's ``dialect`` and ``ddl``, which are refused.
@@ -421,7 +421,7 @@ def _read_from(pcoll: PCollection[Any]) -> object:
 
 
 def stamps_of(pcoll: PCollection[Any]) -> str | None:
-    """The field that has the timestamps of elements, if they come so from their source; no element lacks it."""
+    """Returns the field that has the timestamps of elements, if they come so from their source; no element lacks it."""
     source = _read_from(pcoll)
     selector = source.event_time if isinstance(source, StreamSource) else None
     return selector if isinstance(selector, str) else None
@@ -429,7 +429,7 @@ def stamps_of(pcoll: PCollection[Any]) -> str | None:
 
 @contextlib.contextmanager
 def allow_deep_calls() -> Iterator[None]:
-    """Lets functions call each other deeper than Python allows: a parser goes down a level for each bracket."""
+    """Lets functions call each other more deeply than Python allows: a parser goes down a level for each bracket."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _DEPTH))
     try:
@@ -512,7 +512,7 @@ def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...] | None:
 
 
 def result_hint(query: Query) -> Any:
-    """The type of the rows of a query's result."""
+    """Returns the type of the rows of a query's result."""
     system = {
         "Undo": str,
         "EmitTiming": str,

@@ -46,7 +46,7 @@ class UserFunction:
 
 @dataclass(frozen=True)
 class GuardedFunction:
-    """A user's function whose exceptions tell where it is called, and the user's own lines.
+    """A user's function whose exceptions show where it is called, and the user's own lines.
 
     Attributes:
         fn: The function.
@@ -85,12 +85,12 @@ def make_function_error(
 
     >>> print(make_function_error("HALF", "", ValueError("no half"), None))
     the function HALF has raised ValueError: no half
-      hint: correct the function, or leave such rows out before; set show_elements_in_errors to see the row
+      hint: correct the function, or filter out such rows first; set show_elements_in_errors to see the row
     """
     text = str(error)
     what = f"the function {name} has raised {type(error).__name__}{': ' if text else ''}{text}"
     where = "\n  ".join([*([place] if place else []), *list_frames(trace)])
-    hint = "correct the function, or leave such rows out before; set show_elements_in_errors to see the row"
+    hint = "correct the function, or filter out such rows first; set show_elements_in_errors to see the row"
     return FunctionError(what, where=where, hint=hint)
 
 

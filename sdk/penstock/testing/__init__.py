@@ -1,1 +1,1 @@
-"""Tools with which authors test pipelines."""
+"""Tools to test pipelines."""

@@ -28,7 +28,7 @@ class TestPipeline(Pipeline):
         runner: See `Pipeline`, also for the arguments without an explanation here.
         options: By default the options of the command-line argument.
         argv: The arguments that may contain ``--test-pipeline-options``; by default the program's.
-        is_integration_test: Skips the test without this argument.
+        is_integration_test: Whether to skip the test if the command line lacks this argument.
         blocking: Whether `run` waits.
         additional_pipeline_args: More options, as flags.
         timeout: How long to wait, in milliseconds; by default the option ``wait_until_finish_duration``.
@@ -64,7 +64,7 @@ class TestPipeline(Pipeline):
     def run(self, test_runner_api: object = True) -> Any:
         """Runs the pipeline and waits, unless `blocking` is off.
 
-        If the run fails or takes longer than the timeout, an AssertionError says so.
+        If the run fails or takes longer than the timeout, it raises an AssertionError.
         """
         result = super().run()
         if self.blocking:
@@ -106,7 +106,7 @@ class TestPipeline(Pipeline):
         return flags
 
     def get_option(self, opt_name: str, bool_option: bool = False) -> Any:
-        """Returns the text of one option of the test's flags, or None; with `bool_option`, whether the flag is set."""
+        """Returns one option of the test's flags as a string, or None; with `bool_option`, whether the flag is set."""
         parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
         action = "store_true" if bool_option else "store"
         parser.add_argument(f"--{opt_name.removeprefix('--')}", dest="wanted", action=action)

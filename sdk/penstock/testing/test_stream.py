@@ -45,7 +45,7 @@ __all__ = [
 
 
 class TestStream(PTransform[Any, Any]):
-    """An unbounded PCollection for which a test says what happens when (Beam's ``TestStream``).
+    """An unbounded PCollection whose events a test lists in their order (Beam's ``TestStream``).
 
     Each method adds an event and returns the stream itself. Applied, it returns a PCollection, or a dictionary of
     several by tag. All streams of a pipeline have one clock, which starts at 0; events of one time happen in the
@@ -134,7 +134,7 @@ class TestStream(PTransform[Any, Any]):
             new_watermark: A Timestamp, or seconds since 1970.
             tag: The output.
             percentiles: The watermarks of percentiles at that time (penstock's own), for ``AfterWatermarkPercentile``;
-                missing ones stay, or advance with the watermark itself.
+                missing ones stay unchanged, or advance with the watermark itself.
 
         Raises:
             AssertionError: If a watermark goes back, or none advances.
@@ -155,8 +155,8 @@ class TestStream(PTransform[Any, Any]):
         Args:
             advance_by: How far: a Duration or a number of seconds, more than 0.
             due_first: Whether what is due at the new time fires before the events that follow, as in Beam. Pass False
-                if they take place at that very instant (penstock's own): then they come first, as elements that arrive
-                when something is due do in a run, and what is due fires after the last event of that time.
+                if these events take place at exactly that time (penstock's own): then they come first, like elements of
+                a run that arrive when something is due, and what is due fires after the last event of that time.
 
         Raises:
             AssertionError: Processing time does not advance.
@@ -169,7 +169,7 @@ class TestStream(PTransform[Any, Any]):
         """Sends a signal for ``AfterSignal`` from outside (penstock's own).
 
         It reaches all groupings of the pipeline, not only the ones after this stream, like a run's ``signal(name)``.
-        A stream without readers is not part of a run, and so its signals are not either.
+        A stream without readers is not part of a run, and neither are its signals.
 
         >>> stream = TestStream().add_elements([("ann", 1)]).send_signal("flush")
         """

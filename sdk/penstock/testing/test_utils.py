@@ -71,7 +71,7 @@ def delete_files(file_paths: list[str]) -> None:
 
 
 def create_file(path: str, contents: str) -> str:
-    """Writes a text to a new file and returns the path (Beam's name)."""
+    """Writes a string to a new file and returns the path (Beam's name)."""
     with FileSystems.create(path) as file:
         file.write(contents.encode())
     return path
@@ -139,12 +139,12 @@ class LCGenerator:
         self._seed = (seed ^ self._a) & self._mask
 
     def next_int(self) -> int:
-        """Returns the next number, from -2**31 on."""
+        """Returns the next number, -2**31 or more."""
         number = self.next_uint()
         return number - (1 << 32) if number >> 31 else number
 
     def next_uint(self) -> int:
-        """Returns the next number, from 0 on."""
+        """Returns the next number, 0 or more."""
         self.seed(self._seed)
         return (self._seed >> (self._bits - 32)) & 0xFFFFFFFF
 

@@ -57,7 +57,7 @@ Matcher = Callable[[list[Any]], None]
 
 
 class BeamAssertException(Exception):
-    """A PCollection does not match what a test expects (Beam's name)."""
+    """The error about a PCollection that does not match what a test expects (Beam's name)."""
 
 
 class TestWindowedValue(NamedTuple):
@@ -91,7 +91,7 @@ class _EqualTo:
 
 
 def equal_to(expected: Iterable[Any], equals_fn: Callable[[Any, Any], Any] | None = None) -> Matcher:
-    """Matches these elements in any order, each as often as it occurs here (Beam's ``equal_to``).
+    """Returns a matcher of exactly these elements, in any order (Beam's ``equal_to``).
 
     Elements need not be hashable or sortable. The order inside an element counts. A mismatch raises a
     `BeamAssertException` with the missing and the unexpected elements.
@@ -170,7 +170,8 @@ def _is_record(element: object) -> bool:
 
 
 def equal_to_approx(expected: Iterable[Any], rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Matcher:
-    """Like `equal_to`, but ``math.isclose`` compares numbers, also in lists and tuples (Beam's name).
+    """Returns a matcher like `equal_to`, which compares numbers with ``math.isclose``, also in lists and tuples (Beam's
+    name).
 
     >>> equal_to_approx([1.0, ("a", 2.0)])([("a", 2.0000000001), 1])
     """
@@ -232,7 +233,7 @@ class EqualToPerWindow:
 
 
 def equal_to_per_window(expected_window_to_elements: Mapping[Any, list[Any]]) -> EqualToPerWindow:
-    """Matches the elements of each window in any order (Beam's name); `assert_that` then reifies windows."""
+    """Returns a matcher of each window's elements, in any order (Beam's name); `assert_that` then reifies windows."""
     return EqualToPerWindow(expected_window_to_elements)
 
 
@@ -252,7 +253,7 @@ def matches_all(expected: Iterable[Any]) -> Matcher:
 
 
 def contains_in_any_order(iterable: Iterable[Any]) -> _InAnyOrder:
-    """An object that equals any iterable of these elements, in any order (Beam's name).
+    """Returns an object that equals any iterable of these elements, in any order (Beam's name).
 
     >>> ("k", contains_in_any_order([1, 2])) == ("k", [2, 1])
     True
@@ -284,7 +285,7 @@ def _check_empty(actual: Iterable[Any]) -> None:
 
 
 def is_empty() -> Matcher:
-    """Matches no elements (Beam's name)."""
+    """Returns a matcher of an empty PCollection (Beam's name)."""
     return _check_empty
 
 
@@ -294,7 +295,7 @@ def _check_not_empty(actual: Iterable[Any]) -> None:
 
 
 def is_not_empty() -> Matcher:
-    """Matches one element or more (Beam's name)."""
+    """Returns a matcher of one element or more (Beam's name)."""
     return _check_not_empty
 
 
@@ -322,18 +323,18 @@ def assert_that(
     reify_windows: bool = False,
     use_global_window: bool = True,
 ) -> PValue:
-    """Makes the pipeline fail unless a PCollection's elements match (Beam's ``assert_that``).
+    """Checks the elements of a PCollection: the pipeline fails unless they match (Beam's ``assert_that``).
 
-    One worker gathers all elements: this is for tests. The check also runs for an empty PCollection.
+    It is meant for tests, since one worker collects all elements. The check also runs for an empty PCollection.
 
     Args:
         actual: The PCollection.
         matcher: Called with the list of elements; raises if they do not match, or returns False. See `equal_to` and
             the others here.
         label: The step's label, with a number if it is already used.
-        reify_windows: Gives the matcher a `TestWindowedValue` for each element.
-        use_global_window: False calls the matcher for each window, with the pair of its elements and the window; and
-            once with no elements and the global window.
+        reify_windows: Whether the matcher gets a `TestWindowedValue` for each element.
+        use_global_window: If False, the matcher is called for each window, with the pair of its elements and the
+            window; and once with no elements and the global window.
 
     Raises:
         AssertionError: If `actual` is not a PCollection.
@@ -470,7 +471,7 @@ def has_at_least_one(
     criterion: Callable[[Any, Any, Any, Any], Any],
     label: str = "has_at_least_one",
 ) -> None:
-    """Makes the pipeline fail unless an element meets a criterion (Beam's name).
+    """Checks that an element meets a criterion: otherwise the pipeline fails (Beam's name).
 
     The criterion gets the element, timestamp, window and pane. The label gets a number if it is already used.
     """
@@ -499,7 +500,7 @@ def _check_met(met: list[Any]) -> None:
 
 
 def open_shards(glob_pattern: str, mode: str = "rt", encoding: str | None = "utf-8") -> IO[Any]:
-    """All files that match a pattern, one after the other by name, as one open file to close (Beam's name).
+    """Returns all files that match a pattern, one after the other by name, as one open file to close (Beam's name).
 
     `mode` and `encoding` are the arguments of ``open``.
     """

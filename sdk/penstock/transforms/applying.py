@@ -113,7 +113,7 @@ class EagerOutputs:
     def __getitem__(self, tag: str | None) -> list[Any]:
         if tag not in self._by_tag:
             raise NoSuchTag(
-                f"Tag {tag!r} is not a defined output tag; there are {', '.join(map(repr, self._by_tag))}"
+                f"Tag {tag!r} is not a defined output tag; the tags are {', '.join(map(repr, self._by_tag))}"
             )
         return self._by_tag[tag]
 

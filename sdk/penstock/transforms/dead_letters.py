@@ -1,4 +1,4 @@
-"""Elements that fail go to an output of their own: the inner transform and DoFn of ``with_exception_handling``."""
+"""Sends elements that fail to a separate output: the inner transform and DoFn of ``with_exception_handling``."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _check_isolated(pardo: ParDo) -> None:
 
 
 class ExceptionHandlingParDo(PTransform[Any, Any]):
-    """A ParDo whose failing elements go to an output of their own."""
+    """A ParDo whose failing elements go to a separate output."""
 
     def __init__(self, pardo: ParDo, options: DeadLetterOptions, extra_tags: tuple[str, ...] = ()) -> None:
         super().__init__(pardo.label)
@@ -128,7 +128,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         self._extra_tags = extra_tags
 
     def with_outputs(self, *tags: str, main: str | None = None) -> ExceptionHandlingParDo:
-        """This transform with tagged outputs: the DoFn's own tags, and a tag for the main output."""
+        """Returns this transform with tagged outputs: the DoFn's own tags, and a tag for the main output."""
         options = self._options
         if main is not None:
             options = DeadLetterOptions(**{**options.__dict__, "main_tag": main})
@@ -137,7 +137,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         return result
 
     def with_concurrency(self, *args: Any, **kwargs: Any) -> ExceptionHandlingParDo:
-        """This transform with ``ParDo.with_concurrency``."""
+        """Returns this transform with ``ParDo.with_concurrency``."""
         pardo = self._pardo.with_concurrency(*args, **kwargs)
         result = ExceptionHandlingParDo(pardo, self._options, self._extra_tags)
         result.label = self.label
@@ -147,7 +147,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         return self._pardo.get_resource_hints()
 
     def expand(self, pcoll: PCollection[Any]) -> PCollection[Any] | DoOutputsTuple:
-        """The outputs; with an error handler and no tagged outputs, the main output alone."""
+        """Returns the outputs; with an error handler and no tagged outputs, the main output alone."""
         options = self._options
         hints = self._pardo.get_type_hints()
         main_type = hints.simple_output_type(self.label) or self._pardo.infer_output_type(pcoll.element_type)
@@ -222,11 +222,11 @@ class ExceptionHandlingDoFn(WrappingDoFn):
         self._element_position = _element_position(signature.process)
 
     def describe(self) -> str:
-        """The name of the DoFn inside, for people."""
+        """Returns the name of the DoFn inside, for people."""
         return f"with_exception_handling({type(self.dofn).__name__})"
 
     def process(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """The elements of the inner DoFn, or a dead letter."""
+        """Yields the elements of the inner DoFn, or a dead letter."""
         element = self._element(args, kwargs)
         if self._isolated is not None:
             # Errors of setup and start_bundle are not the fault of the element.
@@ -298,7 +298,7 @@ class AsyncExceptionHandlingDoFn(ExceptionHandlingDoFn):
     """Handles errors of an asynchronous ``process``."""
 
     async def process(self, *args: object, **kwargs: object) -> Any:  # type: ignore[override]
-        """The elements of the inner DoFn, or a dead letter."""
+        """Returns the elements of the inner DoFn, or a dead letter."""
         outputs: list[Any] = []
         try:
             await await_outputs(lambda: self._collect(outputs, args, kwargs), self._timeout_seconds)

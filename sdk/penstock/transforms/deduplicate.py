@@ -53,10 +53,10 @@ class _WithDurations(PTransform[Any, Any]):
 @with_input_types(Tuple[K, V])
 @with_output_types(Tuple[K, V])
 class DeduplicatePerKey(_WithDurations):
-    """One KV of each key and window: the earliest, with its timestamp (Beam's name).
+    """Keeps one KV of each key and window: the earliest, with its timestamp (Beam's name).
 
-    The durations say how long a key is remembered. While bounded input is read neither clock moves, so a key
-    is remembered to the end of its window. Of unbounded input, the KV that arrives first is kept.
+    The durations say how long a key is remembered. While bounded input is read, neither clock moves, so a key is
+    remembered until the end of its window. Of unbounded input, the KV that arrives first is kept.
 
     Args:
         processing_time_duration: For how long, by the wall clock, in seconds.
@@ -85,7 +85,7 @@ class DeduplicatePerKey(_WithDurations):
 @with_input_types(T)
 @with_output_types(T)
 class Deduplicate(_WithDurations):
-    """One of each element and window; arguments and limits as in `DeduplicatePerKey` (Beam's name).
+    """Keeps one of each element and window; arguments and limits are as in `DeduplicatePerKey` (Beam's name).
 
     Example: ``events | Deduplicate(processing_time_duration=600)``.
     """

@@ -56,7 +56,7 @@ class ErrorHandler:
         self._closed = True
 
     def output(self) -> Any:
-        """The transform's output, None if no step reported here; RuntimeError if the handler is not closed."""
+        """Returns the transform's output, None if no step reported here; RuntimeError if the handler is not closed."""
         if not self._closed:
             what = "Cannot access the output of an error handler until it has been closed."
             raise refusal(RuntimeError, what, where=self._created, hint="call output() after the with block")
@@ -91,7 +91,7 @@ class CollectingErrorHandler(ErrorHandler):
         self._output_accessed = False
 
     def output(self) -> Any:
-        """The errors; None if no step reported here."""
+        """Returns the errors; None if no step reported here."""
         self._output_accessed = True
         return super().output()
 

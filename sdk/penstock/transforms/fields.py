@@ -81,11 +81,11 @@ def _name_of(given: Given) -> str | None:
 
 
 class GroupBy(PTransform[Any, Any], Generic[KeyFunctionT_co]):
-    """Groups elements by fields or expressions (Beam's ``GroupBy``): to ``(key, iterable of elements)``.
+    """Groups elements by fields or expressions, into ``(key, iterable of elements)`` (Beam's ``GroupBy``).
 
     Args:
-        fields: Names of attributes, or functions of the element. One alone is the key itself; several make a
-            named tuple.
+        fields: Names of attributes, or functions of the element. A single one is the key itself; several form a named
+            tuple.
         kwargs: Names for parts of the key, with attributes or functions.
 
     Example: ``words | GroupBy(len)`` over ``"to"`` and ``"be"`` emits ``(2, ["to", "be"])``.
@@ -119,7 +119,7 @@ class GroupBy(PTransform[Any, Any], Generic[KeyFunctionT_co]):
     def aggregate_field(
         self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str
     ) -> _GroupAndAggregate:
-        """Combines a field of each group's elements, instead of giving the elements.
+        """Combines a field of each group's elements, instead of emitting the elements.
 
         Args:
             field: The name of an attribute, or a function of the element.
@@ -132,7 +132,7 @@ class GroupBy(PTransform[Any, Any], Generic[KeyFunctionT_co]):
         return _GroupAndAggregate(self, ()).aggregate_field(field, combine_fn, dest)
 
     def force_tuple_keys(self, value: bool = True) -> GroupBy[Callable[[Any], Any]]:
-        """This transform, with a named tuple as the key even if there is one field."""
+        """Returns this transform, with a named tuple as the key even if there is one field."""
         clone: GroupBy[Any] = copy.copy(self)
         clone._force_tuple_keys = value
         return clone
@@ -141,7 +141,7 @@ class GroupBy(PTransform[Any, Any], Generic[KeyFunctionT_co]):
         return f"GroupBy({', '.join(name for name, _ in self._key_fields)})"
 
     def key_function(self) -> Callable[[Any], Any]:
-        """The function from an element to its key."""
+        """Returns the function from an element to its key."""
         if not self._force_tuple_keys:
             return self._key_fields[0][1]
         self._check_names([name for name, _ in self._key_fields])
@@ -151,14 +151,14 @@ class GroupBy(PTransform[Any, Any], Generic[KeyFunctionT_co]):
         for at, name in enumerate(names):
             if name in names[:at]:
                 what = f"two fields of the result have the name {name!r}"
-                raise refusal(ValueError, what, where=self._where(), hint="give one of them another name")
+                raise refusal(ValueError, what, where=self._where(), hint="rename one of them")
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                 hint = f"give it another one, as in GroupBy(name={name!r})"
                 what = f"{name!r} cannot be the name of a field of the result"
                 raise refusal(ValueError, what, where=self._where(), hint=hint)
 
     def key_type(self, input_type: object) -> Any:
-        """The type of the keys of elements of a type."""
+        """Returns the type of the keys of elements of a type."""
         if not self._force_tuple_keys:
             return _type_of(self._key_fields[0][1], input_type)
         return row_type.RowTypeConstraint.from_fields(
@@ -219,7 +219,7 @@ def _combined_type(combine_fn: CombineFn | Callable[..., Any], input_type: objec
 
 
 class Select(PTransform[Any, Any]):
-    """Makes a `penstock.pvalue.Row` of fields or expressions of each element (Beam's ``Select``).
+    """Emits a `penstock.pvalue.Row` of fields or expressions of each element (Beam's ``Select``).
 
     Args:
         args: Names of attributes, or functions of the element.
@@ -237,7 +237,7 @@ class Select(PTransform[Any, Any]):
         self._exception_handling: dict[str, Any] | None = None
 
     def with_exception_handling(self, **kwargs: object) -> PTransform[Any, dict[str, PCollection[Any]]]:
-        """This transform, giving a dict with an output for elements that fail; see `ParDo.with_exception_handling`."""
+        """Adds an output for elements that fail, in a dict of outputs; see `ParDo.with_exception_handling`."""
         self._exception_handling = kwargs
         return self
 
@@ -268,14 +268,14 @@ class Select(PTransform[Any, Any]):
 
 
 class PartitionFn(WithTypeHints):
-    """Says to which part an element belongs (Beam's ``PartitionFn``)."""
+    """Chooses the part that an element belongs to (Beam's ``PartitionFn``)."""
 
     def default_label(self) -> str:
-        """The name of the class, for labels."""
+        """Returns the name of the class, for labels."""
         return type(self).__name__
 
     def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
-        """The part's number, from 0 to `num_partitions` - 1."""
+        """Returns the part's number, from 0 to `num_partitions` - 1."""
         raise NotImplementedError
 
 
@@ -301,7 +301,7 @@ class _ApplyPartitionFn(DoFn):
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
             what = f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers"
-            raise refusal(ValueError, what, hint="return a number from 0 on")
+            raise refusal(ValueError, what, hint="return a number, 0 or more")
         if not 0 <= int(partition) < n:
             what = f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})"
             raise refusal(ValueError, what, hint="return a number below the number of parts")
@@ -323,10 +323,10 @@ class Partition(PTransformWithSideInputs):
         return fn if isinstance(fn, PartitionFn) else CallableWrapperPartitionFn(fn)
 
     def expand(self, pcoll: PCollection[T]) -> pvalue.DoOutputsTuple[T]:
-        """The parts, to unpack in order; ValueError if the number of parts is missing, or below 1."""
+        """Returns the parts, to unpack in order; ValueError if the number of parts is missing, or below 1."""
         args, kwargs = self.raw_side_inputs
         if not args or not isinstance(args[0], int) or args[0] < 1:
-            what = f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}"
+            what = f"Partition needs the number of parts, 1 or more, after the function, not {args[:1]}"
             raise refusal(ValueError, what, where=self._where(), hint="Partition(fn, 2)")
         tags = [str(index) for index in range(args[0])]
         pardo = ParDo(_ApplyPartitionFn(), self.fn, *args, **kwargs)

@@ -74,7 +74,7 @@ def _wait(pcoll: pvalue.PCollection[Any]) -> tuple[str, str] | None:
 
 
 def _loss(windowing: Windowing) -> tuple[str, str] | None:
-    """Returns why a grouping may lose data, and a hint; None if it may not."""
+    """Returns why a grouping may lose data, and a hint; None if it cannot."""
     reason = windowing.triggerfn.may_lose_data(windowing)
     if reason == DataLossReason.NO_POTENTIAL_LOSS:
         return None

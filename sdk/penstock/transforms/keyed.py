@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @with_input_types(Tuple[K, V])
 @with_output_types(K)
 def Keys(pcoll: PCollection[Any], label: str = "Keys") -> PCollection[Any]:
-    """The first part of each pair (Beam's name).
+    """Emits the first part of each pair (Beam's name).
 
     Example: ``ages | Keys()`` over ``("amy", 30)`` emits ``"amy"``.
     """
@@ -61,7 +61,7 @@ def Keys(pcoll: PCollection[Any], label: str = "Keys") -> PCollection[Any]:
 @with_input_types(Tuple[K, V])
 @with_output_types(V)
 def Values(pcoll: PCollection[Any], label: str = "Values") -> PCollection[Any]:
-    """The second part of each pair (Beam's name).
+    """Emits the second part of each pair (Beam's name).
 
     Example: ``ages | Values()`` over ``("amy", 30)`` emits ``30``.
     """
@@ -73,7 +73,7 @@ def Values(pcoll: PCollection[Any], label: str = "Values") -> PCollection[Any]:
 @with_input_types(Tuple[K, V])
 @with_output_types(Tuple[V, K])
 def KvSwap(pcoll: PCollection[Any], label: str = "KvSwap") -> PCollection[Any]:
-    """Each pair the other way round (Beam's name).
+    """Swaps the key and the value of each pair (Beam's name).
 
     Example: ``ages | KvSwap()`` over ``("amy", 30)`` emits ``(30, "amy")``.
     """
@@ -86,7 +86,7 @@ def KvSwap(pcoll: PCollection[Any], label: str = "KvSwap") -> PCollection[Any]:
 @with_input_types(T)
 @with_output_types(T)
 def Distinct(pcoll: PCollection[Any]) -> PCollection[Any]:
-    """Each element once per window (Beam's name).
+    """Emits each element once per window (Beam's name).
 
     Elements must have a deterministic coder, since they become keys.
 
@@ -107,7 +107,7 @@ def Distinct(pcoll: PCollection[Any]) -> PCollection[Any]:
 @with_input_types(T)
 @with_output_types(T)
 def RemoveDuplicates(pcoll: PCollection[Any]) -> PCollection[Any]:
-    """The old name of `Distinct` (Beam's name)."""
+    """Emits each element once per window; the old name of `Distinct` (Beam's name)."""
     return pcoll | "RemoveDuplicates" >> Distinct()
 
 
@@ -119,7 +119,7 @@ def WithKeys(pcoll: PCollection[Any], k: Any, *args: Any, **kwargs: Any) -> PCol
     """Pairs each element with a key (Beam's name).
 
     Args:
-        k: The key of all, or a callable that computes the key from an element.
+        k: The key of all elements, or a callable that computes the key from an element.
         *args: Further arguments of the callable: plain values or side inputs.
         **kwargs: Further keyword arguments of the callable, likewise.
 

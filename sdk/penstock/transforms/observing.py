@@ -1,4 +1,4 @@
-"""Steps beside the main flow: log elements, branch off, wait for others."""
+"""Steps beside the main flow: log elements, branch off, wait for other PCollections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.
 @with_input_types(T)
 @with_output_types(T)
 class LogElements(PTransform[Any, Any]):
-    """Logs or prints each element, where the worker runs, and passes it on (Beam's ``LogElements``).
+    """Logs or prints each element where the worker runs, and emits it unchanged (Beam's ``LogElements``).
 
     Args:
         label: The step's name.
@@ -97,7 +97,7 @@ class LoggingDoFn(DoFn):
 @with_input_types(T)
 @with_output_types(T)
 class Tee(PTransform[Any, Any]):
-    """Applies other transforms to its input as well, and passes the input on (Beam's ``Tee``).
+    """Applies other transforms to its input, and emits the input unchanged (Beam's ``Tee``).
 
     Args:
         *consumers: Transforms, or functions of a PCollection that apply some.
@@ -118,7 +118,7 @@ class Tee(PTransform[Any, Any]):
 @with_input_types(T)
 @with_output_types(T)
 class WaitOn(PTransform[Any, Any]):
-    """Passes its input on when other PCollections are complete, window by window (Beam's ``WaitOn``).
+    """Emits its input when other PCollections are complete, window by window (Beam's ``WaitOn``).
 
     Example: ``queries | WaitOn(written_tables) | Map(ask)``.
     """

@@ -347,7 +347,7 @@ class _Quantiles(PTransform[Any, Any]):
 
 
 class ApproximateQuantiles:
-    """Quantiles within a known error (Beam's ``ApproximateQuantiles``).
+    """Estimates quantiles within a known error (Beam's ``ApproximateQuantiles``).
 
     Args:
         num_quantiles: The length of the output, at least 2: quartiles are 5.
@@ -364,7 +364,7 @@ class ApproximateQuantiles:
     """
 
     class Globally(_Quantiles):
-        """One list of quantiles of all elements; an empty list for an empty input."""
+        """Emits one list of quantiles of all elements; an empty list for an empty input."""
 
         def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             output_type = List[self.value_type(pcoll.element_type)]
@@ -372,7 +372,7 @@ class ApproximateQuantiles:
 
     @with_input_types(Tuple[K, V])
     class PerKey(_Quantiles):
-        """For each key, a list of quantiles of its values."""
+        """Emits, for each key, a list of quantiles of its values."""
 
         def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             key_type, value_type = key_value_types(pcoll.element_type)
@@ -428,7 +428,7 @@ class ApproximateUniqueCombineFn(CombineFn):
                 what = f"Runtime exception: {type(error).__name__} from the coder {self._coder}"
                 where, hint = (
                     "at ApproximateUnique",
-                    "give the step before it a type hint that fits its elements",
+                    "give the previous step a type hint that fits its elements",
                 )
                 raise refusal(RuntimeError, what, where=where, hint=hint) from error
             if len(accumulator) > 4 * self.sample_size:
@@ -469,7 +469,7 @@ class _Unique(PTransform[Any, Any]):
 
 
 class ApproximateUnique:
-    """Estimates of the number of distinct elements (Beam's ``ApproximateUnique``).
+    """Estimates the number of distinct elements (Beam's ``ApproximateUnique``).
 
     Example: ``users | ApproximateUnique.Globally(error=0.02)`` emits one int.
     """
@@ -509,7 +509,7 @@ class ApproximateUnique:
     @with_input_types(T)
     @with_output_types(int)
     class Globally(_Unique):
-        """The estimated number of distinct elements; arguments as in `parse_input_params`."""
+        """Emits the estimated number of distinct elements; arguments are as in `parse_input_params`."""
 
         def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(pcoll.element_type))
@@ -518,7 +518,7 @@ class ApproximateUnique:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, int])
     class PerKey(_Unique):
-        """For each key, the estimated number of its distinct values; arguments as in `parse_input_params`."""
+        """Emits, for each key, the estimated number of its distinct values; see `parse_input_params`."""
 
         def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             _, value_type = key_value_types(pcoll.element_type)

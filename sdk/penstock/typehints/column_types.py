@@ -63,7 +63,7 @@ class ValueTypeConstraint(TypeConstraint):
 
 
 def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
-    """Returns the type of decimals with at most `precision` digits, of which `scale` are behind the point."""
+    """Returns the type of decimals with at most `precision` digits, of which `scale` are after the point."""
     return ValueTypeConstraint(decimal.Decimal, "Decimal", precision, scale)
 
 
@@ -105,7 +105,7 @@ class RecordConstraint(DictConstraint):
         return self._fields
 
     def get_type_for(self, name: str) -> Hint:
-        """The type of an item; ``Any`` without such an item."""
+        """Returns the type of an item; ``Any`` without such an item."""
         return dict(self._fields).get(name, Any)
 
     def with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:

@@ -94,11 +94,11 @@ class TypeConstraint:
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The type for each type variable in this constraint, if the whole stands for `concrete_type`."""
+        """Returns the type for each type variable in this constraint, if the whole stands for `concrete_type`."""
         return {}
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
-        """This constraint with type variables replaced."""
+        """Returns this constraint with type variables replaced."""
         return self
 
     def _inner_types(self) -> Iterable[Hint]:
@@ -179,7 +179,7 @@ class TypeVariable(AnyTypeConstraint):
         return {self: concrete_type}
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
-        """The binding of this variable, or else of ``'*'``, or else the variable itself."""
+        """Returns the binding of this variable, or else of ``'*'``, or else the variable itself."""
         return bindings.get(self, bindings.get("*", self))
 
 
@@ -224,7 +224,7 @@ class ParameterizedConstraint(TypeConstraint):
         return isinstance(other, type(self))
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables in the parameters, from the parameters of a constraint of the same kind."""
+        """Returns the variables in the parameters, from the parameters of a constraint of the same kind."""
         bindings: dict[typing.Any, Hint] = {}
         if self._matches(concrete_type):
             for own, other in zip(self.parameters, concrete_type.parameters, strict=False):
@@ -243,7 +243,7 @@ def _rebuild(cls: type[ParameterizedConstraint], parameters: tuple[Hint, ...]) -
 
 
 def show_type(hint: Hint) -> str:
-    """A hint as errors show it: a class as Python shows it, with its module."""
+    """Returns a hint as errors show it: a class as Python shows it, with its module."""
     return repr(hint)
 
 
@@ -258,7 +258,7 @@ def visit_inner_types(
 
 
 def match_type_variables(type_constraint: Hint, concrete_type: Hint) -> dict[typing.Any, Hint]:
-    """The type for each type variable of a hint, if the hint stands for `concrete_type` (Beam's name).
+    """Returns the type for each type variable of a hint, if the hint stands for `concrete_type` (Beam's name).
 
     >>> match_type_variables(TypeVariable("T"), int)
     {TypeVariable[T]: <class 'int'>}
@@ -269,7 +269,7 @@ def match_type_variables(type_constraint: Hint, concrete_type: Hint) -> dict[typ
 
 
 def bind_type_variables(type_constraint: Hint, bindings: Mapping[typing.Any, Hint]) -> Hint:
-    """A hint with its type variables replaced; ``'*'`` in `bindings` matches all of them (Beam's name)."""
+    """Returns a hint with its type variables replaced; ``'*'`` in `bindings` matches all of them (Beam's name)."""
     if isinstance(type_constraint, TypeConstraint):
         return type_constraint.bind_type_variables(bindings)
     return type_constraint
@@ -313,7 +313,7 @@ _OF_ANY: Mapping[Hint, Hint] = {
 
 
 def normalize(x: Hint, none_as_type: bool = False) -> Hint:
-    """A hint as penstock works with it: bare and native containers become constraints (Beam's name).
+    """Returns a hint as penstock works with it: bare and native containers become constraints (Beam's name).
 
     Args:
         x: Any hint. One that penstock cannot express, such as ``Callable``, becomes ``Any``.
@@ -335,7 +335,7 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
 
 
 def describe_non_instance(what: str, expected: str, instance: object) -> str:
-    """The sentence that a value is not an instance of a container's class."""
+    """Returns the sentence that a value is not an instance of a container's class."""
     found = f"Instead, an instance of '{type(instance).__name__}' was received."
     return f"{what}. Valid object instance must be of type '{expected}'. {found}"
 

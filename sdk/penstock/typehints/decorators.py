@@ -45,12 +45,12 @@ class WithTypeHints:
         self._type_hints = type_hints
 
     def get_type_hints(self) -> IOTypeHints:
-        """The hints set on the object, or else `default_type_hints`, or else the hints set on the class."""
+        """Returns the hints set on the object, or else `default_type_hints`, or else the hints set on the class."""
         own = self._get_or_create_type_hints().with_defaults(self.default_type_hints())
         return own.with_defaults(get_type_hints(type(self)))
 
     def default_type_hints(self) -> IOTypeHints | None:
-        """The hints to use if the user set none; a subclass may override this."""
+        """Returns the hints to use if the user set none; a subclass may override this."""
         return None
 
     def with_input_types(self: WithTypeHintsT, *arg_hints: Hint, **kwarg_hints: Hint) -> WithTypeHintsT:
@@ -69,13 +69,13 @@ class WithTypeHints:
 
 
 def get_type_hints(fn: object) -> IOTypeHints:
-    """The hints that decorators set on a callable or a class; empty if none (Beam's name)."""
+    """Returns the hints that decorators set on a callable or a class; empty if none (Beam's name)."""
     hints = getattr(fn, "_type_hints", None)
     return hints if isinstance(hints, IOTypeHints) else IOTypeHints.empty()
 
 
 def with_input_types(*positional_hints: Hint, **keyword_hints: Hint) -> Callable[[T], T]:
-    """A decorator that sets the input hints of a function or a class (Beam's name).
+    """Returns a decorator that sets the input hints of a function or a class (Beam's name).
 
     Args:
         positional_hints: One for each argument, in order.
@@ -101,7 +101,7 @@ def with_input_types(*positional_hints: Hint, **keyword_hints: Hint) -> Callable
 
 
 def with_output_types(*return_type_hint: Hint, **tagged_type_hints: Hint) -> Callable[[T], T]:
-    """A decorator that sets the output hint of a function or a class, and of tagged outputs (Beam's name).
+    """Returns a decorator that sets the output hint of a function or a class, and of tagged outputs (Beam's name).
 
     Args:
         return_type_hint: Exactly one; several return values are a ``Tuple``.

@@ -34,7 +34,7 @@ _settings = {"annotations": True}
 
 
 def no_annotations(fn: T) -> T:
-    """A decorator: annotations of this callable are not type hints (Beam's name).
+    """Returns a decorator: annotations of this callable are not type hints (Beam's name).
 
     >>> @no_annotations
     ... def double(x: "int") -> "int":
@@ -79,7 +79,7 @@ class IOTypeHints(typing.NamedTuple):
 
     @classmethod
     def from_callable(cls, fn: Callable[..., typing.Any]) -> IOTypeHints | None:
-        """The hints that the annotations of a callable give; None if it has none.
+        """Returns the hints that the annotations of a callable give; None if it has none.
 
         >>> def double(x: int, times: float = 2.0) -> list[int]: ...
         >>> IOTypeHints.from_callable(double)
@@ -146,7 +146,7 @@ class IOTypeHints(typing.NamedTuple):
         return positional[0]
 
     def tagged_output_types(self) -> dict[str, Hint]:
-        """The hints of tagged outputs, by tag."""
+        """Returns the hints of tagged outputs, by tag."""
         return self.output_types[1] if self.output_types is not None else {}
 
     def has_simple_output_type(self) -> bool:
@@ -154,7 +154,7 @@ class IOTypeHints(typing.NamedTuple):
         return self.output_types is not None and len(self.output_types[0]) == 1
 
     def strip_pcoll(self) -> IOTypeHints:
-        """The hints of a PTransform's ``expand`` as hints of elements: ``PCollection[int]`` becomes ``int``.
+        """Returns the hints of a PTransform's ``expand`` as hints of elements: ``PCollection[int]`` becomes ``int``.
 
         A hint that is not a PCollection (nor a begin or a done) is dropped with a warning.
         """
@@ -194,7 +194,7 @@ class IOTypeHints(typing.NamedTuple):
         return self._replace(output_types=((main,), {**self.output_types[1], **tagged}))
 
     def debug_str(self) -> str:
-        """The hints and where they were written."""
+        """Returns the hints and where they were written."""
         return "\n".join([repr(self), *self.origin])
 
     def _origin(self, method: str) -> list[str]:

@@ -51,17 +51,17 @@ class Const:
 
     @staticmethod
     def unwrap(x: object) -> Hint:
-        """The type, if `x` is a constant; otherwise `x` itself."""
+        """Returns the type, if `x` is a constant; otherwise `x` itself."""
         return x.type if isinstance(x, Const) else x
 
     @staticmethod
     def unwrap_all(xs: Iterable[typing.Any]) -> list[Hint]:
-        """The type of each constant; the others unchanged."""
+        """Returns the type of each constant; the others unchanged."""
         return [Const.unwrap(x) for x in xs]
 
 
 def instance_to_type(o: object) -> Hint:
-    """The hint that describes a value (Beam's name)."""
+    """Returns the hint that describes a value (Beam's name)."""
     cls = type(o)
     if cls in _HOMOGENEOUS:
         return _HOMOGENEOUS[cls](_union_of_values(typing.cast("Iterable[object]", o)))
@@ -84,7 +84,7 @@ def _union_of_values(values: Iterable[object]) -> Hint:
 
 
 def union(a: object, b: object) -> typing.Any:
-    """The union of two types or constants; an empty container takes the elements of another (Beam's name)."""
+    """Returns the union of two types or constants; an empty container takes the elements of another (Beam's name)."""
     if type(a) is type(b) and a == b:
         return a
     if a is None or a == NOTHING:
@@ -101,7 +101,7 @@ def union(a: object, b: object) -> typing.Any:
 
 
 def finalize_hints(type_hint: Hint) -> Hint:
-    """The hint with ``Any`` for the elements of containers that were only ever seen empty (Beam's name).
+    """Returns the hint with ``Any`` for the elements of containers that were only ever seen empty (Beam's name).
 
     >>> finalize_hints(ListConstraint(NOTHING))
     List[Any]
@@ -117,7 +117,7 @@ def finalize_hints(type_hint: Hint) -> Hint:
 
 
 def element_type(hint: object) -> Hint:
-    """The type of the elements that iteration yields; ``Any`` if it is not known (Beam's name).
+    """Returns the type of the elements that iteration yields; ``Any`` if it is not known (Beam's name).
 
     >>> element_type(ListConstraint(int)), element_type(str), element_type(float)
     (<class 'int'>, <class 'str'>, Any)
@@ -134,7 +134,7 @@ def element_type(hint: object) -> Hint:
 
 
 def key_value_types(kv_type: Hint) -> tuple[Hint, ...]:
-    """The types of the key and of the value of a pair; twice ``Any`` for another hint (Beam's name)."""
+    """Returns the types of the key and of the value of a pair; twice ``Any`` for another hint (Beam's name)."""
     if isinstance(kv_type, TupleConstraint) and len(kv_type.tuple_types) == 2:
         return kv_type.tuple_types
     if kv_type == NOTHING:
@@ -211,7 +211,7 @@ UNBOUND = _Nothing()
 
 
 def hint_of(value: Value) -> Hint:
-    """The type of a value.
+    """Returns the type of a value.
 
     >>> hint_of(Const(1)), hint_of(Exact(str)), hint_of(Method(str, "lower"))
     (<class 'int'>, <class 'str'>, Any)
@@ -224,7 +224,7 @@ def hint_of(value: Value) -> Hint:
 
 
 def forget_changeable(value: object) -> Value:
-    """The knowledge of a value that the function finds by a name, and that may change before it is read.
+    """Returns the knowledge of a value that the function finds by a name, and that may change before it is read.
 
     A module, class or function stays the same. A number or a text keeps its class. Other data may change in any
     way, and None most likely stands for a later value.
@@ -260,7 +260,7 @@ def same(first: Value, second: Value) -> bool:
 
 
 def join_values(first: Value, second: Value) -> Value:
-    """The knowledge of a value that is one or the other.
+    """Returns the knowledge of a value that is one or the other.
 
     >>> join_values(Const(1), Const("a")), join_values(UNBOUND, int)
     (Union[<class 'int'>, <class 'str'>], <class 'int'>)
@@ -274,7 +274,7 @@ def join_values(first: Value, second: Value) -> Value:
 
 
 def loosen(value: Value) -> Value:
-    """The knowledge of a value once it has a name: a list, set or dictionary may have got other elements since.
+    """Returns the knowledge of a value once it has a name: a list, set or dictionary may have got other elements since.
 
     >>> loosen(TupleConstraint((ListConstraint(int), str)))
     Tuple[List[Any], <class 'str'>]

@@ -96,7 +96,7 @@ def _is_union(typ: Hint) -> bool:
 
 
 def convert_to_beam_type(typ: Hint) -> Hint:
-    """A native hint as a penstock hint (Beam's name).
+    """Returns a native hint as a penstock hint (Beam's name).
 
     Classes of the user and penstock's own hints stay unchanged. A hint without a counterpart
     (``Callable``, ``Literal``, ``NewType``, text) becomes ``Any``.
@@ -232,7 +232,7 @@ _NATIVE: dict[type, typing.Any] = {
 
 
 def convert_to_python_type(typ: Hint) -> Hint:
-    """A penstock hint as a native one: the reverse of `convert_to_beam_type` (Beam's name).
+    """Returns a penstock hint as a native one: the reverse of `convert_to_beam_type` (Beam's name).
 
     Raises:
         ValueError: If Python has no such hint.

@@ -237,7 +237,7 @@ def _row_of(
     row = RowTypeConstraint(
         (), user_type, schema_options, field_options, getattr(user_type, "_field_descriptions", None)
     )
-    # Set afterwards: the constructor would look into a class that contains itself without end.
+    # Set afterwards: the constructor would look into a class that contains itself forever.
     row._fields = tuple(fields)
     return row
 

@@ -14,7 +14,7 @@ class SchemaTypeRegistry:
         self.by_id: dict[str, tuple[typing.Any, typing.Any]] = {}
 
     def generate_new_id(self) -> str:
-        """A new name."""
+        """Returns a new name."""
         return make_uuid()
 
     def register(self, typing_: object, schema: object) -> str:
@@ -34,15 +34,15 @@ class SchemaTypeRegistry:
             self.by_id.setdefault(schema_id, (typing_, None))
 
     def get_registered_typings(self) -> dict[str, typing.Any]:
-        """The classes, by name."""
+        """Returns the classes, by name."""
         return {schema_id: entry[0] for schema_id, entry in self.by_id.items()}
 
     def get_typing_by_id(self, unique_id: str | None) -> typing.Any:
-        """The class of that name; None if there is none."""
+        """Returns the class of that name; None if there is none."""
         return self.by_id.get(unique_id or "", (None, None))[0]
 
     def get_schema_by_id(self, unique_id: str | None) -> typing.Any:
-        """The schema of that name; None if there is none."""
+        """Returns the schema of that name; None if there is none."""
         return self.by_id.get(unique_id or "", (None, None))[1]
 
 

@@ -181,7 +181,7 @@ def _looked_up(func: Callable[..., typing.Any]) -> inspect.Signature:
 def getcallargs_forhints(
     func: Callable[..., typing.Any], *type_args: Hint, **type_kwargs: Hint
 ) -> dict[str, Hint]:
-    """The hint of each parameter if `func` is called with arguments of these types (Beam's name).
+    """Returns the hint of each parameter if `func` is called with arguments of these types (Beam's name).
 
     A parameter without an argument has its annotation, or else ``Any``.
 

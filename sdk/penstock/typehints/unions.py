@@ -59,7 +59,7 @@ class UnionConstraint(ParameterizedConstraint):
         return union_of(members)
 
     def inner_types(self) -> Iterator[Hint]:
-        """The members, one after the other."""
+        """Returns the members, one after the other."""
         return iter(self.parameters)
 
     def contains_type(self, maybe_type: Hint) -> bool:
@@ -78,7 +78,7 @@ class UnionConstraint(ParameterizedConstraint):
         return f"{self} type-constraint violated. Expected an instance of one of: {members}, {found}"
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables that every fitting member binds, to the union of their bindings."""
+        """Returns the variables that every fitting member binds, to the union of their bindings."""
         matches = [
             match_type_variables(item, concrete_type)
             for item in self.parameters
@@ -100,7 +100,7 @@ class ColumnUnionConstraint(UnionConstraint):
     """Values of a column that may be null: a union with None that may go where None may not (penstock's own).
 
     Nearly all columns are declared nullable, and nearly all programs know which are. So this is an ``Optional`` to
-    sinks, but a function that takes no None is not refused.
+    sinks, but a function that does not accept None is not refused.
 
     >>> [is_consistent_with(kind([int, None]), int) for kind in (ColumnUnionConstraint, UnionConstraint)]
     [True, False]
@@ -116,7 +116,7 @@ class ColumnUnionConstraint(UnionConstraint):
 
 
 def column_of(typehint: Hint) -> Hint:
-    """The hint for values of a column that may be null; ``Any`` stays.
+    """Returns the hint for values of a column that may be null; ``Any`` stays.
 
     >>> column_of(int), column_of(Any)
     (Union[<class 'NoneType'>, <class 'int'>], Any)
@@ -128,7 +128,7 @@ def column_of(typehint: Hint) -> Hint:
 
 
 def union_of(members: Iterable[Hint]) -> Hint:
-    """The simplest hint that all these types are consistent with.
+    """Returns the simplest hint that all these types are consistent with.
 
     Unions inside are flattened, ``Any`` absorbs the rest, dictionaries become one, and rows with the same
     field names become one row.
@@ -177,14 +177,14 @@ def is_nullable(typehint: Hint) -> bool:
 
 
 def get_concrete_type_from_nullable(typehint: Hint) -> Hint:
-    """The X of ``Optional[X]``; TypeError for any other hint (Beam's name)."""
+    """Returns the X of ``Optional[X]``; TypeError for any other hint (Beam's name)."""
     if not is_nullable(typehint):
         raise refusal(TypeError, f"Typehint is not of nullable type: {typehint}", hint="use Optional[X]")
     return next(item for item in typehint.inner_types() if item is not type(None))
 
 
 def without_none(typehint: Hint) -> Hint:
-    """The X of ``Optional[X]``; any other hint unchanged (penstock's own).
+    """Returns the X of ``Optional[X]``; any other hint unchanged (penstock's own).
 
     >>> without_none(UnionConstraint([int, None])), without_none(str)
     (<class 'int'>, <class 'str'>)

@@ -21,12 +21,12 @@ _ResultT = TypeVar("_ResultT")
 class CallCache:
     """Keeps the results of calls by key, in each worker process, for the tasks that run there one after another.
 
-    Copies of the cache, such as those that travel with a DoFn, have the same entries. Of several calls for one key at a
-    time, one is made, and the others wait for its result. A call that fails leaves nothing behind.
+    Copies of the cache, such as those that are sent with a DoFn, have the same entries. If several calls for one key
+    come at a time, one is made, and the others wait for its result. A call that fails is not cached.
 
     Args:
-        max_entries: How many results a process keeps; the one that was not used for longest goes first.
-        time_to_live_seconds: The seconds after which a result is no longer used; None for as long as there is room.
+        max_entries: How many results a process keeps; the least recently used one is removed first.
+        time_to_live_seconds: The seconds after which a result is no longer used; None for no limit.
 
     Raises:
         ValueError: If a number is not positive.
@@ -59,7 +59,7 @@ class CallCache:
         self.__dict__.update(state, _locks=WeakValueDictionary())
 
     async def get(self, key: _KeyT, call: Callable[[_KeyT], Awaitable[_ResultT]]) -> _ResultT:
-        """The result for a key: one that is kept, or the result of ``call(key)``, whose errors are raised."""
+        """Returns the result for a key: one that is kept, or the result of ``call(key)``, whose errors are raised."""
         entries = _entries.setdefault(self._name, OrderedDict())
         # A lock lives while some call holds it or waits for it.
         lock = self._locks.setdefault(key, asyncio.Lock())

@@ -24,7 +24,7 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 
 
 class ProcessEnded(Exception):
-    """The child has ended before it answered; the text says how."""
+    """The child ended before it answered; the message says how."""
 
 
 class ChildProcess:
@@ -72,7 +72,7 @@ class ChildProcess:
         return self._end.alive and self._status() is None
 
     def ask(self, request: bytes, timeout_seconds: float | None = None) -> bytes:
-        """The answer to a request.
+        """Returns the answer to a request.
 
         Raises:
             ProcessEnded: If the child has ended.

@@ -15,7 +15,7 @@ class Clock:
     """The operating system's clock; a test derives its own from it."""
 
     def seconds(self) -> float:
-        """Seconds since 1970 in UTC."""
+        """Returns the seconds since 1970 in UTC."""
         return time.time()
 
     def micros(self) -> int:
@@ -54,7 +54,7 @@ def replace_clock(clock: Clock) -> Iterator[None]:
 
 
 def seconds() -> float:
-    """Seconds since 1970 in UTC."""
+    """Returns the seconds since 1970 in UTC."""
     return _clock.seconds()
 
 
@@ -74,5 +74,5 @@ def sleep(seconds: float) -> None:
 
 
 def format_utc() -> str:
-    """Returns the time as text, to the second."""
+    """Returns the time as a string, to the second."""
     return datetime.fromtimestamp(seconds(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

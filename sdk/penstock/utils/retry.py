@@ -27,7 +27,7 @@ _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
 
 class PermanentException(Exception):
-    """The base of errors after which nothing is tried again (Beam's name)."""
+    """The base of errors that are not retried (Beam's name)."""
 
 
 class Clock:
@@ -39,13 +39,13 @@ class Clock:
 
 
 class FuzzedExponentialIntervals:
-    """Seconds to wait: each delay is longer than the one before, and shortened by chance (Beam's name).
+    """Yields seconds to wait: each delay is longer than the one before, and randomly shortened (Beam's name).
 
     Args:
         initial_delay_secs: The first delay.
         num_retries: The greatest number of delays, at most 10 000.
         factor: How much longer each delay is than the one before.
-        fuzz: The share by which a delay is shortened at most, by chance: from 0 to 1.
+        fuzz: The largest share by which a delay is randomly shortened: from 0 to 1.
         max_delay_secs: The longest delay.
         stop_after_secs: The greatest sum of all delays; None for no limit.
 
@@ -101,15 +101,15 @@ def with_exponential_backoff(
     max_delay_secs: float = _HOUR,
     stop_after_secs: float | None = None,
 ) -> Callable[[_FunctionT], _FunctionT]:
-    """A decorator of functions that are called again after an error; they raise the last error unchanged (Beam's name).
+    """Returns a decorator that retries a function after an error, and raises the last error unchanged (Beam's name).
 
     Args:
-        num_retries: How often, at most.
+        num_retries: The greatest number of retries.
         initial_delay_secs: The seconds before the second call.
         logger: Reports an error, with the signature of ``logging.warning``.
-        retry_filter: From an error to whether to try again.
+        retry_filter: A function from an error to whether to try again.
         clock: Its ``sleep`` waits for some seconds.
-        fuzz: Whether delays are shortened by chance, to half at most.
+        fuzz: Whether delays are randomly shortened, to half at most.
         factor: How much longer each delay is than the one before.
         max_delay_secs: The longest delay.
         stop_after_secs: The greatest sum of all delays; None for no limit.
@@ -163,5 +163,5 @@ def with_exponential_backoff(
 
 
 def no_retries(fun: _FunctionT) -> _FunctionT:
-    """A decorator of functions that are called once (Beam's name)."""
+    """Returns a decorator of functions that are called once (Beam's name)."""
     return with_exponential_backoff(retry_filter=lambda _: False)(fun)

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ShardedKey:
-    """A key and one of its shards, whose bytes mean nothing else (Beam's ``ShardedKey``)."""
+    """A key and one of its shards, whose bytes have no other meaning (Beam's ``ShardedKey``)."""
 
     key: Any
     shard_id: bytes

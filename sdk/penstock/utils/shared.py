@@ -14,11 +14,11 @@ __all__ = ["Shared"]
 
 
 class Shared:
-    """A handle of an object that is made once in each process (Beam's ``Shared``).
+    """A handle of an object that is created once in each process (Beam's ``Shared``).
 
-    The handle travels with the DoFn that holds it; every copy of it means the same object of a process. The object
-    lives while it is in use, and until the process acquires the object of another handle: so it is not
-    made again for each task. A step that uses several handles keeps those objects itself, as attributes of its DoFn.
+    The handle is sent with the DoFn that holds it; every copy of it refers to the same object of a process. The object
+    lives while it is in use, and until the process acquires the object of another handle: so it is not created again
+    for each task. A step that uses several handles keeps their objects as attributes of its DoFn.
 
     >>> class Table(dict):
     ...     pass
@@ -31,12 +31,12 @@ class Shared:
         self._key = identifier()
 
     def acquire(self, constructor_fn: Callable[[], Any], tag: object = None) -> Any:
-        """The object, which is made if there is none.
+        """Returns the object; creates it if the process has none.
 
         Args:
-            constructor_fn: Makes it; one thread at a time calls it, the others wait. A result None is not kept.
-            tag: The purpose of the object, such as the version of a model; another tag than last time makes a new
-                object.
+            constructor_fn: Creates the object; one thread at a time calls it, the others wait. A result of None is not
+                kept.
+            tag: The purpose of the object, such as the version of a model; a new tag creates a new object.
 
         Raises:
             TypeError: If the object cannot be referred to weakly, such as a list or a dict.
@@ -72,7 +72,7 @@ def _weakly(found: object) -> Callable[[], Any]:
         return weakref.ref(found)
     except TypeError as error:
         name = type(found).__name__
-        hint = f"give an object of a class of your own: class Table({name}): pass"
+        hint = f"pass an object of your own class: class Table({name}): pass"
         raise refusal(TypeError, f"an object of type {name} cannot be shared: {error}", hint=hint) from error
 
 

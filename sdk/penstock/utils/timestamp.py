@@ -1,4 +1,4 @@
-"""Times and lengths of time as whole microseconds, with Beam's names and arithmetic.
+"""Times and durations as whole microseconds, with Beam's names and arithmetic.
 
 Floats lose precision when added up, so a Timestamp holds an integer.
 """
@@ -26,18 +26,18 @@ MICROS_PER_SECOND = 1_000_000
 
 
 def micros_of(number: Any, unit_micros: int, noun: str) -> int:
-    """A number of units as microseconds; a fraction of a microsecond is cut off towards zero, as in Beam."""
+    """Returns a number of units as microseconds; a fraction of a microsecond is cut off towards zero, as in Beam."""
     if isinstance(number, (int, float)):
         try:
             return int(number * unit_micros)
         except (ValueError, OverflowError):
             what = f"a time cannot be {number}"
-            raise refusal(ValueError, what, hint="give a finite number of seconds") from None
+            raise refusal(ValueError, what, hint="pass a finite number of seconds") from None
     try:
         return index(number) * unit_micros
     except TypeError:
         what = f"cannot interpret {noun_for(number)} as {noun}"
-        raise refusal(TypeError, what, hint="give seconds, as an int or a float") from None
+        raise refusal(TypeError, what, hint="pass seconds, as an int or a float") from None
 
 
 class Micros:
@@ -48,7 +48,7 @@ class Micros:
 
     @classmethod
     def from_micros(cls, micros: int) -> Self:
-        """The value of that many microseconds: the fast constructor, which checks nothing (penstock's own).
+        """Returns the value of that many microseconds: the fast constructor, which checks nothing (penstock's own).
 
         >>> Duration.from_micros(1_500_000), Duration.from_micros(-1)
         (Duration(1.5), Duration(-0.000001))
@@ -122,7 +122,7 @@ def _comparable(other: object) -> int | Fraction | None:
 
 
 class Duration(Micros):
-    """A length of time in microseconds, of either sign (Beam's ``Duration``).
+    """A duration in microseconds, positive or negative (Beam's ``Duration``).
 
     Args:
         seconds: Seconds; a fraction of a microsecond is cut off towards zero.
@@ -140,13 +140,13 @@ class Duration(Micros):
 
     @staticmethod
     def of(seconds: DurationTypes) -> Duration:
-        """The length of a number of seconds; a Duration stays itself, and a `Timestamp` is a TypeError."""
+        """Returns the duration of a number of seconds, or a Duration itself; TypeError for a `Timestamp`."""
         if isinstance(seconds, Duration):
             return seconds
         return Duration.from_micros(micros_of(seconds, MICROS_PER_SECOND, "a Duration"))
 
     def to_proto(self) -> duration_pb2.Duration:
-        """The protocol message ``google.protobuf.Duration`` of this length."""
+        """Returns the protocol message ``google.protobuf.Duration`` of this duration."""
         from google.protobuf import duration_pb2
 
         seconds, micros = divmod(self.micros, MICROS_PER_SECOND)
@@ -154,7 +154,7 @@ class Duration(Micros):
 
     @staticmethod
     def from_proto(duration_proto: duration_pb2.Duration) -> Duration:
-        """The length in a protocol message ``google.protobuf.Duration``; ValueError if finer than a microsecond."""
+        """Returns the duration of a ``google.protobuf.Duration``; ValueError if it is finer than a microsecond."""
         micros, finer = divmod(duration_proto.nanos, 1000)
         if finer:
             what = "cannot convert a protocol message to a Duration: it is finer than a microsecond"
@@ -199,7 +199,7 @@ _LONG_FRACTION = re.compile(r"[0-9]{2}[.,][0-9]{6}([0-9]+)")
 class Timestamp(Micros):
     """A point in time: microseconds since the Unix epoch, or another decimal part of a second (Beam's ``Timestamp``).
 
-    Any size is held exactly; windows, not timestamps, stop at `MIN_TIMESTAMP` and `MAX_TIMESTAMP`. The times of
+    A Timestamp of any size is exact; `MIN_TIMESTAMP` and `MAX_TIMESTAMP` limit windows, not timestamps. The times of
     elements are microseconds: a Timestamp that is finer can be a value or a key, but has no `micros`.
 
     Args:
@@ -251,7 +251,7 @@ class Timestamp(Micros):
 
     @staticmethod
     def of(seconds: TimestampTypes | datetime.datetime) -> Timestamp:
-        """The time of a number of seconds since the epoch, or of an aware UTC ``datetime``, or the Timestamp itself."""
+        """Returns the time of seconds since the epoch, or of an aware UTC ``datetime``, or the Timestamp itself."""
         if isinstance(seconds, Timestamp):
             return seconds
         if isinstance(seconds, datetime.datetime):
@@ -260,12 +260,12 @@ class Timestamp(Micros):
 
     @staticmethod
     def now() -> Timestamp:
-        """The time of the machine's clock."""
+        """Returns the time of the machine's clock."""
         return Timestamp(clock.seconds())
 
     @classmethod
     def from_utc_datetime(cls, dt: datetime.datetime) -> Timestamp:
-        """The time of an aware ``datetime`` whose zone is UTC; ValueError for any other zone."""
+        """Returns the time of an aware ``datetime`` whose zone is UTC; ValueError for any other zone."""
         if dt.tzinfo is None:
             what = "dt has no timezone info"
             raise refusal(ValueError, what, hint="add tzinfo=datetime.timezone.utc if it is in UTC")
@@ -276,7 +276,7 @@ class Timestamp(Micros):
 
     @classmethod
     def from_rfc3339(cls, rfc3339: str) -> Timestamp:
-        """The time of an RFC 3339 string, whatever its offset from UTC.
+        """Returns the time of an RFC 3339 string, with any offset from UTC.
 
         A fraction of seven to nine digits makes a Timestamp of that precision, any other one microseconds.
 
@@ -293,7 +293,7 @@ class Timestamp(Micros):
             # The Z may be small, which Python's own reader does not know.
             moment = datetime.datetime.fromisoformat(re.sub("z$", "Z", rfc3339))
         except ValueError:
-            why = "it has another form, or there is no such date"
+            why = "it has a different format, or there is no such date"
             raise _unreadable(rfc3339, why, "write it like 2009-02-13T23:31:30Z") from None
         if moment.tzinfo is None:
             raise _unreadable(
@@ -312,7 +312,7 @@ class Timestamp(Micros):
         return cls(subseconds=timestamp.micros * 10 ** len(finer[1]) + int(finer[1]), precision=precision)
 
     def seconds(self) -> int:
-        """Whole seconds since the epoch, rounded down.
+        """Returns the whole seconds since the epoch, rounded down.
 
         >>> Timestamp(-1.5).seconds(), Timestamp(-1.5).subseconds()
         (-2, 500000)
@@ -320,20 +320,20 @@ class Timestamp(Micros):
         return self.micros // MICROS_PER_SECOND
 
     def subseconds(self) -> int:
-        """Microseconds since the last whole second, 0 to 999999, or another unit if the `precision` is another."""
+        """Returns the microseconds since the last whole second, 0 to 999999, or other units by the `precision`."""
         return self.micros % MICROS_PER_SECOND
 
     def precision(self) -> int:
-        """The number of decimal digits of a second: by default 6."""
+        """Returns the number of decimal digits of a second: by default 6."""
         return self.MICROS_PRECISION
 
     @property
     def nanos(self) -> int:
-        """Nanoseconds since the epoch."""
+        """Returns the nanoseconds since the epoch."""
         return self.micros * 1000
 
     def to_precision(self, precision: int, allow_lossy_conversion: bool = False) -> Timestamp:
-        """This time with another number of decimal digits of a second.
+        """Returns this time with another number of decimal digits of a second.
 
         Args:
             precision: The number of digits, 0 to 9.
@@ -354,17 +354,17 @@ class Timestamp(Micros):
         return Timestamp(subseconds=self.nanos // unit, precision=precision)
 
     def predecessor(self) -> Timestamp:
-        """The time one unit of the `precision` earlier: by default a microsecond."""
+        """Returns the time one unit of the `precision` earlier: by default a microsecond."""
         return Timestamp.from_micros(self.micros - 1)
 
     def successor(self) -> Timestamp:
-        """The time one unit of the `precision` later: by default a microsecond."""
+        """Returns the time one unit of the `precision` later: by default a microsecond."""
         return Timestamp.from_micros(self.micros + 1)
 
     def to_utc_datetime(
         self, has_tz: bool = False, allow_lossy_conversion: bool = False
     ) -> datetime.datetime:
-        """The ``datetime`` of this time in UTC; aware if `has_tz`, else naive as Beam's default is.
+        """Returns the ``datetime`` of this time in UTC; aware if `has_tz`, otherwise naive, which is Beam's default.
 
         Raises:
             ValueError: The time has digits below a microsecond, and `allow_lossy_conversion` is not set.
@@ -379,18 +379,18 @@ class Timestamp(Micros):
         return moment if has_tz else moment.replace(tzinfo=None)
 
     def to_rfc3339(self) -> str:
-        """The RFC 3339 string of this time, in UTC; OverflowError if the year is not between 1 and 9999."""
+        """Returns the RFC 3339 string of this time, in UTC; OverflowError if the year is not between 1 and 9999."""
         return self.to_utc_datetime().isoformat() + "Z"
 
     def to_proto(self) -> timestamp_pb2.Timestamp:
-        """The protocol message ``google.protobuf.Timestamp`` of this time."""
+        """Returns the protocol message ``google.protobuf.Timestamp`` of this time."""
         from google.protobuf import timestamp_pb2
 
         return timestamp_pb2.Timestamp(seconds=self.seconds(), nanos=self.nanos % 1_000_000_000)
 
     @staticmethod
     def from_proto(timestamp_proto: timestamp_pb2.Timestamp) -> Timestamp:
-        """The time in a ``google.protobuf.Timestamp``, in microseconds, or nanoseconds if the message is finer."""
+        """Returns the time of a ``google.protobuf.Timestamp``, in microseconds, or nanoseconds if it is finer."""
         micros, finer = divmod(timestamp_proto.nanos, 1000)
         if finer:
             return Timestamp(timestamp_proto.seconds, timestamp_proto.nanos, Timestamp.NANOS_PRECISION)
@@ -417,7 +417,7 @@ class Timestamp(Micros):
 
 
 def format_time(time: Timestamp) -> str:
-    """A time for people: an RFC 3339 string, or the seconds of a time that no calendar has, such as the ends of time.
+    """Formats a time for people: as an RFC 3339 string, or in seconds if it is beyond the calendar.
 
     >>> format_time(Timestamp(0)), format_time(Timestamp(10**12))
     ('1970-01-01T00:00:00Z', 'Timestamp(1000000000000)')
@@ -467,7 +467,7 @@ class PreciseTimestamp(Timestamp):
     ) -> None:
         if not isinstance(precision, int):
             what = f"cannot interpret {precision!r} as precision"
-            raise refusal(TypeError, what, hint="give a whole number from 0 to 9")
+            raise refusal(TypeError, what, hint="pass a whole number from 0 to 9")
         if not 0 <= precision <= self.NANOS_PRECISION:
             what = f"the precision of a Timestamp is between 0 and 9, not {precision}"
             raise refusal(ValueError, what, hint="give 9 for nanoseconds")

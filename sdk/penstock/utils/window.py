@@ -28,7 +28,7 @@ class BoundedWindow:
         return Timestamp.from_micros(self.end_micros)
 
     def max_timestamp(self) -> Timestamp:
-        """The latest timestamp in the window: a microsecond before its end."""
+        """Returns the latest timestamp in the window: a microsecond before its end."""
         return Timestamp.from_micros(self.end_micros - 1)
 
     def _order(self) -> tuple[int, str, int]:

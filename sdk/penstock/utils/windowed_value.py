@@ -22,12 +22,12 @@ class PaneInfoTiming:
 
     @classmethod
     def to_string(cls, value: int) -> str:
-        """The name of a timing; KeyError for any other number."""
+        """Returns the name of a timing; KeyError for any other number."""
         return _TIMING_NAMES[value]
 
     @classmethod
     def from_string(cls, value: str) -> int:
-        """The timing of a name; KeyError for any other string."""
+        """Returns the timing of a name; KeyError for any other string."""
         return _TIMINGS[value]
 
 
@@ -38,8 +38,8 @@ _TIMING_NAMES = {timing: name for name, timing in _TIMINGS.items()}
 class ValueKind(IntEnum):
     """The effect of an element on its collection: it adds its value, or retracts an earlier element.
 
-    A pane that replaces another comes as two elements, `UPDATE_BEFORE` with the old value and `UPDATE_AFTER` with
-    the new one. `DELETE` retracts a value without a new one. (The four names of Flink and of Beam's Java SDK.)
+    A pane that replaces another one is emitted as two elements: `UPDATE_BEFORE` with the old value and `UPDATE_AFTER`
+    with the new one. `DELETE` retracts a value without a new one. (The four names of Flink and of Beam's Java SDK.)
     """
 
     INSERT = 0
@@ -54,7 +54,7 @@ class ValueKind(IntEnum):
 
     @property
     def sign(self) -> int:
-        """1 if the element adds its value to a bag, -1 if it takes it out."""
+        """1 if the element adds its value to a bag, -1 if it removes it."""
         return -1 if self.is_retraction else 1
 
 
@@ -64,7 +64,7 @@ class PaneInfo:
 
     Attributes:
         is_first: Whether it is the first pane of its window and key.
-        is_last: Whether none follows.
+        is_last: Whether it is the last pane of its window and key.
         timing: A constant of `PaneInfoTiming`.
         index: The number of panes fired before; -1 if not known.
         nonspeculative_index: The number of panes fired before that were not early; -1 for an early pane.
@@ -83,12 +83,12 @@ class PaneInfo:
 
     @property
     def encoded_byte(self) -> int:
-        """The first three fields in one number: 1 for first, 2 for last, the timing from bit 2 on."""
+        """The first three fields in one number: 1 for first, 2 for last, the timing in bit 2 and above."""
         return self.is_first | self.is_last << 1 | self.timing << 2
 
     @staticmethod
     def from_encoded_byte(encoded_byte: int) -> PaneInfo:
-        """The well-known pane of an `encoded_byte`; ValueError if no pane has that byte."""
+        """Returns the well-known pane of an `encoded_byte`; ValueError if no pane has that byte."""
         if not 0 <= encoded_byte < len(_WELL_KNOWN):
             what = f"no pane is encoded as the byte {encoded_byte}"
             raise refusal(ValueError, what, hint="pass the encoded_byte of a PaneInfo")
@@ -123,7 +123,7 @@ _UNKNOWN_PANES = (PANE_INFO_UNKNOWN, *(replace(PANE_INFO_UNKNOWN, kind=kind) for
 
 
 def unknown_pane(kind: ValueKind) -> PaneInfo:
-    """The pane of an element of which only the kind is known."""
+    """Returns the pane of an element of which only the kind is known."""
     return _UNKNOWN_PANES[kind]
 
 
@@ -160,7 +160,7 @@ class WindowedValue:
         return self._timestamp
 
     def with_value(self, new_value: object) -> WindowedValue:
-        """Another element with the same timestamp, windows and pane."""
+        """Returns another element with the same timestamp, windows and pane."""
         return create(new_value, self.timestamp_micros, self.windows, self.pane_info)
 
     def __repr__(self) -> str:
@@ -191,7 +191,7 @@ def create(
     windows: tuple[BoundedWindow, ...],
     pane_info: PaneInfo = PANE_INFO_UNKNOWN,
 ) -> WindowedValue:
-    """A `WindowedValue` from a timestamp in microseconds: the fast constructor (Beam's name).
+    """Returns a `WindowedValue` from a timestamp in microseconds: the fast constructor (Beam's name).
 
     >>> create("a", 1_500_000, ()).timestamp
     Timestamp(1.5)
@@ -224,7 +224,7 @@ class HomogeneousWindowedBatch:
         windows: tuple[BoundedWindow, ...],
         pane_info: PaneInfo = PANE_INFO_UNKNOWN,
     ) -> HomogeneousWindowedBatch:
-        """A batch from its parts."""
+        """Returns a batch from its parts."""
         return HomogeneousWindowedBatch(WindowedValue(values, timestamp, windows, pane_info))
 
     @property

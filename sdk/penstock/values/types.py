@@ -21,7 +21,7 @@ DECIMAL_DIGITS = 38
 """The most digits of a decimal in a column."""
 
 DECIMAL_SCALE = 18
-"""The digits behind the point of a decimal whose type says nothing about them."""
+"""The digits after the point of a decimal whose type says nothing about them."""
 
 FLOAT_DIGIT_BITS = {16: 11, 32: 24, 64: 53}
 """By the bits of a float, the bits of its digits: it has each whole number up to 2 to the power of them."""
@@ -209,7 +209,7 @@ DECIMAL = ValueType(
     "decimal",
     decimal.Decimal,
     "DECIMAL",
-    f"a Decimal has at most {DECIMAL_DIGITS} digits, and no more behind the point than its type says",
+    f"a Decimal has at most {DECIMAL_DIGITS} digits, and no more after the point than its type says",
     _is_decimal,
     tuple(
         map(
@@ -238,7 +238,7 @@ TEXT = ValueType(
     "text",
     str,
     "STRING",
-    "a text has no halves of characters (lone surrogates)",
+    "a string has no halves of characters (lone surrogates)",
     _is_text,
     (
         "",
@@ -264,7 +264,7 @@ BINARY = ValueType(
     "bytes",
     bytes,
     "BINARY",
-    "bytes are bytes, and no text",
+    "a value of bytes cannot be a string",
     _is_binary,
     (b"", b"\x00\xff", b"text"),
     ("text", 7),

@@ -109,14 +109,14 @@ _YEARS_MAX = 1000
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class CalendarWindows(ByTimestamp, NonMergingWindowFn):
-    """Windows of calendar time (a name from Beam's Java SDK), made by `days`, `weeks`, `months` and `years`.
+    """Assigns elements to windows of calendar time, made by `days`, `weeks`, `months` and `years` (Beam Java's name).
 
     A window begins with its first day in a time zone of the IANA database, and ends where the next one begins: a day
     on which clocks are set forward has 23 hours. If a zone skips midnight, the day begins with its first instant; if
     midnight comes twice, with the first one.
 
-    Windows lie in the years 1 to 9999. An element without such a window raises a ValueError. Mostly it has no
-    timestamp, and so is at `MIN_TIMESTAMP`.
+    Windows lie in the years 1 to 9999. An element outside of them raises a ValueError; usually it has no timestamp, and
+    so is at `MIN_TIMESTAMP`.
 
     >>> from penstock.transforms.window import WindowFn
     >>> noon = Timestamp.from_rfc3339("2024-03-31T12:00:00Z")

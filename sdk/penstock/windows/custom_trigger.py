@@ -44,7 +44,7 @@ class TriggerContext(ABC):
     @property
     @abstractmethod
     def clock(self) -> Timestamp:
-        """Processing time; in batch mode it stands still."""
+        """Processing time; in batch mode it does not advance."""
 
     @property
     @abstractmethod
@@ -70,13 +70,12 @@ class TriggerContext(ABC):
 
 
 class CustomTrigger(FiresOnce):
-    """The base of your own triggers: derive from it and define `should_fire` (penstock's own).
+    """The base class of custom triggers: derive from it and define `should_fire` (penstock's own).
 
-    What the trigger remembers in a window is its state: a plain value that can be pickled. Each method takes the
-    state and returns the next one, and does not change it in place. `should_fire` is called after each element, timer
-    and merge, and when the watermark passes the end of the window. A trigger that has fired is finished, unless
-    `on_fire` returns another state. Arguments of the constructor are part of the description: a frozen dataclass
-    suits them.
+    The trigger keeps a state for each window: a plain value that can be pickled. Each method takes the state and
+    returns the next one, and does not change it in place. `should_fire` is called after each element, timer and merge,
+    and when the watermark passes the end of the window. A trigger that has fired is finished, unless `on_fire` returns
+    another state. Arguments of the constructor are part of the description: a frozen dataclass suits them.
 
     >>> class WhenOdd(CustomTrigger):
     ...     def should_fire(self, state, context):
@@ -93,15 +92,15 @@ class CustomTrigger(FiresOnce):
         return super().__new__(cls)
 
     def start(self) -> Any:
-        """The state of a window without elements; by default None."""
+        """Returns the state of a window without elements; by default None."""
         return None
 
     def on_element(self, state: Any, element: TriggerElement, context: TriggerContext) -> object:
-        """The state after an element; by default the same."""
+        """Returns the state after an element; by default the same."""
         return state
 
     def on_merge(self, states: list[Any], context: TriggerContext) -> object:
-        """The state of a window after others have merged into it, from their unfinished states; at least one.
+        """Returns the state of a window after others have merged into it, from their unfinished states; at least one.
 
         By default it raises a NotImplementedError.
         """
@@ -110,7 +109,7 @@ class CustomTrigger(FiresOnce):
         raise refusal(NotImplementedError, what, hint=hint)
 
     def on_timer(self, state: Any, timer: TriggerTimer, context: TriggerContext) -> Any:
-        """The state after a timer was due; by default the same."""
+        """Returns the state after a timer was due; by default the same."""
         return state
 
     @abstractmethod
@@ -118,11 +117,11 @@ class CustomTrigger(FiresOnce):
         """True if a pane fires now."""
 
     def on_fire(self, state: Any, context: TriggerContext) -> object:
-        """The state after a pane; by default `penstock.windows.triggers.FINISHED`: it does not fire again."""
+        """Returns the state after a pane; by default `penstock.windows.triggers.FINISHED`: it does not fire again."""
         return FINISHED
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """At each element, which the trigger has already selected; repeatedly if the class defines `on_fire`."""
+        """Returns a trigger of each element, which this one has already selected; repeated if `on_fire` is defined."""
         fires_once = type(self).on_fire is CustomTrigger.on_fire
         return AfterCount(1) if fires_once else Repeatedly(AfterCount(1))
 

@@ -1,6 +1,6 @@
 """Triggers: rules for when a grouping emits results.
 
-These are descriptions, which the runner interprets. `docs/triggers.md` shows all triggers at work.
+These are descriptions, which the runner interprets. `docs/triggers.md` shows all triggers in use.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class DataLossReason(Flag):
     """The reason why a trigger may lose data (Beam's names).
 
     `MAY_FINISH`: the trigger may fire for the last time while data can still arrive. No trigger has the reason
-    `CONDITION_NOT_GUARANTEED` any more.
+        `CONDITION_NOT_GUARANTEED` any longer.
     """
 
     NO_POTENTIAL_LOSS = 0
@@ -61,7 +61,7 @@ class DataLossReason(Flag):
 
 
 class Finished(Enum):
-    """The state of a trigger that does not fire any more: `FINISHED`, the only member."""
+    """The state of a trigger that no longer fires: `FINISHED`, the only member."""
 
     FINISHED = "finished"
 
@@ -78,10 +78,10 @@ class HasLateness(Protocol):
 
 
 class TriggerFn(ABC):
-    """A trigger (Beam's ``TriggerFn``): an immutable description, which equals another with the same parts."""
+    """A trigger: an immutable description, which equals another one with the same parts (Beam's ``TriggerFn``)."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """Says whether this trigger, in `windowing`, may stop firing while data still arrives; by default it does not.
+        """Returns whether this trigger may stop firing in `windowing` while data arrives; by default it does not.
 
         >>> from penstock.transforms.trigger import AfterCount, Repeatedly
         >>> AfterCount(1).may_lose_data(None), Repeatedly(AfterCount(1)).may_lose_data(None)
@@ -155,7 +155,7 @@ def show_argument(value: object) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Repeatedly(TriggerFn):
-    """A trigger that repeats another one without end (Beam's ``Repeatedly``)."""
+    """A trigger that repeats another one forever (Beam's ``Repeatedly``)."""
 
     underlying: TriggerFn
 
@@ -264,7 +264,7 @@ class DefaultTrigger(ContinuesItself):
 
 @dataclass(frozen=True, repr=False)
 class Always(ContinuesItself):
-    """Fires at every element, without end (Beam's ``Always``).
+    """Fires at every element, forever (Beam's ``Always``).
 
     Example: ``WindowInto(GlobalWindows(), trigger=Always(), accumulation_mode=AccumulationMode.ACCUMULATING)``.
     """
@@ -283,8 +283,8 @@ class AfterWatermark(TriggerFn):
     """A trigger that fires when the watermark passes the end of the window (Beam's ``AfterWatermark``).
 
     Args:
-        early: Repeated until then; None for no early panes.
-        late: Repeated from then on; None for no late panes.
+        early: The trigger of early panes, repeated until then; None for no early panes.
+        late: The trigger for late panes, repeated after that; None for no late panes.
 
     >>> from penstock.transforms.trigger import AfterCount
     >>> AfterWatermark(late=AfterCount(1)) == AfterWatermark(late=Repeatedly(AfterCount(1)))
@@ -302,7 +302,7 @@ class AfterWatermark(TriggerFn):
                 object.__setattr__(self, name, Repeatedly(trigger))
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """Says that it finishes if late data is allowed and it has no `late` trigger."""
+        """Returns `MAY_FINISH` if late data is allowed and there is no `late` trigger."""
         if windowing.allowed_lateness == 0:
             return DataLossReason.NO_POTENTIAL_LOSS
         return DataLossReason.MAY_FINISH if self.late is None else self.late.may_lose_data(windowing)
@@ -380,7 +380,7 @@ class AfterAlignedProcessingTime(FiresOnce):
 
     Args:
         period: The time from one full period to the next, in seconds.
-        offset: Seconds from the epoch to some full period; 8 * 3600 with a period of a day means at eight, UTC.
+        offset: Seconds from the epoch to some full period; 8 * 3600 with a period of a day means at 08:00 UTC.
 
     >>> daily_at_eight = AfterAlignedProcessingTime(86400, offset=8 * 3600)
     >>> daily_at_eight.period_micros, daily_at_eight.offset_micros
@@ -427,7 +427,7 @@ AfterSynchronizedProcessingTime = _AfterSynchronizedProcessingTime
 class AfterWatermarkPercentile(ContinuesItself, FiresOnce):
     """Fires once, when the watermark of a percentile passes the end of the window (the paper's section 2.3).
 
-    That watermark says how far a share of the input has come, so that a few stragglers delay nothing.
+    That watermark shows how far a share of the input has advanced, so that a few stragglers do not delay results.
 
     Args:
         percentile: The share, more than 0 and at most 1; 1 means the watermark itself.
@@ -476,7 +476,7 @@ class AfterBytes(_FiresOnceOnArrival):
 
     Args:
         size_bytes: An integer, 1 or more.
-        size_of: Gives the size of a value in bytes; by default the size of its pickled form.
+        size_of: Returns the size of a value in bytes; by default the size of its pickled form.
 
     >>> AfterBytes(1_000_000, len)
     AfterBytes(1000000, len)
@@ -519,7 +519,7 @@ class AfterPattern(_FiresOnceOnArrival):
 
     Args:
         predicates: Functions of a value; in a collection of pairs, of the second part.
-        contiguous: Whether no other value may come between matching ones.
+        contiguous: Whether no other value may arrive between matching ones.
 
     >>> AfterPattern(str.isalpha, str.isdigit, contiguous=True)
     AfterPattern(isalpha, isdigit, contiguous=True)

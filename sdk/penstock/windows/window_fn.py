@@ -1,7 +1,7 @@
 """WindowFns: pairs of functions that assign elements to windows, and merge windows.
 
-Arguments are in seconds, as in Beam, but everything inside is in whole microseconds. For a WindowFn of your own, derive
-from `NonMergingWindowFn` and define `assign`, which sees the element:
+Arguments are in seconds, as in Beam, but everything inside is in whole microseconds. For your own WindowFn, derive from
+`NonMergingWindowFn` and define `assign`, which sees the element:
 
 >>> from penstock.transforms.window import IntervalWindow
 >>> class ByPlan(NonMergingWindowFn):
@@ -14,8 +14,8 @@ from `NonMergingWindowFn` and define `assign`, which sees the element:
 [[60.0, 120.0)]
 
 A WindowFn that merges derives from `WindowFn` and also defines `merge`. Its windows may carry data of the element,
-which `merge` then sees; such a window defines equality and the hash with this data. Here, a round of a game lasts
-from its first element until half a minute after its last one, whatever other rounds happen meanwhile:
+which `merge` then sees; such a window defines equality and the hash with this data. Here, a round of a game lasts from
+its first element until half a minute after its last one, independent of other rounds:
 
 >>> class Round(IntervalWindow):
 ...     def __init__(self, start, end, name):
@@ -86,13 +86,13 @@ class MergeScope(Enum):
 
 
 class WindowFn(ABC):
-    """Says which windows an element is in, and which windows merge (Beam's ``WindowFn``).
+    """Assigns elements to windows, and merges windows (Beam's ``WindowFn``).
 
     A subclass defines `assign`. If it merges, it also defines `merge`; otherwise it derives from `NonMergingWindowFn`.
 
     Attributes:
         merge_scope: Which windows `merge` must see (penstock's own). A subclass that defines `merge` sees all windows,
-            unless it sets this too.
+            unless it also sets this.
 
     >>> class Daily(NonMergingWindowFn):
     ...     def assign(self, context):
@@ -131,12 +131,12 @@ class WindowFn(ABC):
             self.windows = list(windows)
 
         def merge(self, to_be_merged: Iterable[BoundedWindow], merge_result: BoundedWindow) -> None:
-            """Replaces `to_be_merged`, which are some of `windows`, by `merge_result`."""
+            """Replaces `to_be_merged`, which are some of `windows`, with `merge_result`."""
             raise NotImplementedError
 
     @abstractmethod
     def assign(self, assign_context: WindowFn.AssignContext) -> Iterable[BoundedWindow]:
-        """The windows of an element; without windows, it is in no result of the next grouping.
+        """Returns the windows of an element; an element without windows is not in any result of the next grouping.
 
         The same element and timestamp must always have the same windows, because work may be repeated.
         """
@@ -154,11 +154,11 @@ class WindowFn(ABC):
         return True
 
     def get_window_coder(self) -> Coder:
-        """The coder of this function's windows."""
+        """Returns the coder of this function's windows."""
         return PickleCoder()
 
     def get_transformed_output_time(self, window: BoundedWindow, input_timestamp: Timestamp) -> Timestamp:
-        """The timestamp of an element for ``OUTPUT_AT_EARLIEST_TRANSFORMED``: by default its own."""
+        """Returns the timestamp of an element for ``OUTPUT_AT_EARLIEST_TRANSFORMED``: by default its own."""
         return input_timestamp
 
 
@@ -194,14 +194,14 @@ class ByTimestamp(IntervalWindowFn):
 
     @abstractmethod
     def assign_micros(self, timestamp_micros: int) -> tuple[IntervalWindow, ...]:
-        """The windows of a timestamp in microseconds (penstock's own)."""
+        """Returns the windows of a timestamp in microseconds (penstock's own)."""
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
         return list(self.assign_micros(assign_context.timestamp.micros))
 
 
 def fixed_window(timestamp_micros: int, size_micros: int, offset_micros: int) -> IntervalWindow:
-    """The window around a timestamp, among windows of one size that follow each other from an offset on.
+    """Returns the window around a timestamp, among windows of one size that follow each other, starting at an offset.
 
     >>> fixed_window(-1, 60_000_000, 5_000_000)
     [-55.0, 5.0)
@@ -221,19 +221,19 @@ class GlobalWindows(ByFields, NonMergingWindowFn):
     def windowed_value(
         cls, value: object, timestamp: Timestamp = MIN_TIMESTAMP, pane_info: PaneInfo = PANE_INFO_UNKNOWN
     ) -> WindowedValue:
-        """An element in the global window."""
+        """Returns an element in the global window."""
         return WindowedValue(value, timestamp, (GlobalWindow(),), pane_info)
 
     @classmethod
     def windowed_batch(
         cls, batch: object, timestamp: Timestamp = MIN_TIMESTAMP, pane_info: PaneInfo = PANE_INFO_UNKNOWN
     ) -> HomogeneousWindowedBatch:
-        """A batch of elements in the global window."""
+        """Returns a batch of elements in the global window."""
         return HomogeneousWindowedBatch.of(batch, timestamp, (GlobalWindow(),), pane_info)
 
     @classmethod
     def windowed_value_at_end_of_window(cls, value: object) -> WindowedValue:
-        """An element in the global window, at its end."""
+        """Returns an element in the global window, at its end."""
         return cls.windowed_value(value, GlobalWindow().max_timestamp())
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[GlobalWindow]:
@@ -248,7 +248,7 @@ class GlobalWindows(ByFields, NonMergingWindowFn):
 
 @dataclass(frozen=True, init=False, eq=False)
 class FixedWindows(ByTimestamp, NonMergingWindowFn):
-    """Windows of one size, one after the other (Beam's ``FixedWindows``).
+    """Assigns elements to windows of one size that follow each other (Beam's ``FixedWindows``).
 
     Args:
         size: The length of each window, in seconds.
@@ -279,13 +279,13 @@ class FixedWindows(ByTimestamp, NonMergingWindowFn):
 
 @dataclass(frozen=True, init=False, eq=False)
 class SlidingWindows(ByTimestamp, NonMergingWindowFn):
-    """Windows of one size, one of which starts in every period (Beam's ``SlidingWindows``).
+    """Assigns elements to windows of one size, one of which starts in every period (Beam's ``SlidingWindows``).
 
     A period longer than the size leaves gaps between the windows; elements in a gap are in no window.
 
     With ``TimestampCombiner.OUTPUT_AT_EARLIEST``, an open window holds the output watermark at its earliest element,
-    which is earlier than the ends of the windows before it: their results must wait for its own in later steps. With
-    ``OUTPUT_AT_EARLIEST_TRANSFORMED`` they do not.
+    which is earlier than the ends of earlier windows: in later steps, the results of those windows must wait for this
+    window. With ``OUTPUT_AT_EARLIEST_TRANSFORMED`` they do not.
 
     Args:
         size: The length of each window, in seconds.
@@ -324,7 +324,7 @@ class SlidingWindows(ByTimestamp, NonMergingWindowFn):
         return tuple(IntervalWindow.from_micros(start, start + self.size_micros) for start in starts_micros)
 
     def get_transformed_output_time(self, window: BoundedWindow, input_timestamp: Timestamp) -> Timestamp:
-        """The element's timestamp, but not before the end of the window before this one.
+        """Returns the element's timestamp, but not before the end of the window before this one.
 
         So an open window never holds back the results of the one before, which overlaps it.
 
@@ -343,7 +343,7 @@ class _SessionWindows(ByTimestamp):
 
 @dataclass(frozen=True, init=False, eq=False)
 class Sessions(_SessionWindows):
-    """A window for each run of elements of a key without a long gap between them (Beam's ``Sessions``).
+    """Assigns each run of elements of a key without a long gap to one window (Beam's ``Sessions``).
 
     Args:
         gap_size: An element this many seconds after the one before, or more, starts a new session.
@@ -375,11 +375,11 @@ class Sessions(_SessionWindows):
 
 @dataclass(frozen=True, init=False, eq=False)
 class BoundedSessions(_SessionWindows):
-    """Sessions that never grow longer than a bound (Streaming Systems, chapter 4; Beam has none).
+    """Assigns elements to sessions of limited length (Streaming Systems, chapter 4; Beam has none).
 
-    A longer run of elements becomes several sessions, one after the other; a later one may begin before the one
-    before it has ended. The places of the cuts depend on earlier merges, and so on the order of elements and results.
-    In batch, where all elements are known, a run is cut from its start on.
+    A longer run of elements becomes several sessions, one after the other; a session may begin before the previous one
+    has ended. Where a run is cut depends on earlier merges, and so on the order of elements and results. In batch,
+    where all elements are known, a run is cut from its start.
 
     Args:
         gap_size: An element this many seconds after the one before, or more, starts a new session.
@@ -432,7 +432,7 @@ def _merge_runs(
 def merge_runs(
     windows: Sequence[Any], merge_touching: bool, max_micros: float = math.inf
 ) -> Iterator[tuple[IntervalWindow, list[int]]]:
-    """The sessions that windows make, each with the places of its windows in the sequence, in order of time.
+    """Yields the sessions that windows make, each with the places of its windows in the sequence, in order of time.
 
     >>> windows = [IntervalWindow(5, 15), IntervalWindow(20, 30), IntervalWindow(0, 10)]
     >>> list(merge_runs(windows, merge_touching=False))
@@ -502,10 +502,10 @@ def _flag(merge_touching: bool) -> bool:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
-    """Fixed windows that start at a different time for each key (paper, section 1.2; Beam has none).
+    """Assigns elements to fixed windows that start at a different time for each key (paper, section 1.2; not in Beam).
 
-    So the results of many keys do not all come at once. The phase of a key is a hash of its encoding, the same in every
-    process and every run.
+    So the results of many keys are not all emitted at once. The phase of a key is a hash of its encoding, the same in
+    every process and every run.
 
     Args:
         size: The length of each window, in seconds.
@@ -563,13 +563,13 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class PerElementFixedWindows(IntervalWindowFn, NonMergingWindowFn):
-    """Fixed windows whose size each element chooses (Streaming Systems, chapter 4; Beam has none).
+    """Assigns elements to fixed windows whose size each element chooses (Streaming Systems, chapter 4; not in Beam).
 
     Elements of a key that choose the same size share windows; one of these windows starts at the epoch.
 
     Args:
         size_of: A function from an element, in a keyed PCollection a pair of key and value, to a size in seconds. It
-            must give the same size whenever it is called with the same element.
+            must return the same size whenever it is called with the same element.
 
     >>> def size_by_plan(element):
     ...     user, plan = element

@@ -26,7 +26,7 @@ class Windowing:
 
     Attributes:
         windowfn: Assigns elements to windows.
-        triggerfn: Says when results are given; by default when the watermark passes the window's end.
+        triggerfn: When results are emitted; by default when the watermark passes the window's end.
         accumulation_mode: How a later pane relates to earlier ones; discarding for the default trigger.
         timestamp_combiner: The timestamp of a result; by default the end of its window.
         allowed_lateness: How long after its end a window takes elements, as a `Duration`; given in seconds.
@@ -96,7 +96,7 @@ class Windowing:
         return self == default_windowing()
 
     def after_grouping(self) -> Windowing:
-        """The windowing of a grouping's output: the same, with the trigger's continuation."""
+        """Returns the windowing of a grouping's output: the same, with the trigger's continuation."""
         continuation = self.triggerfn.get_continuation_trigger()
         if continuation == self.triggerfn:
             return self
@@ -123,5 +123,5 @@ def _accumulation_mode(mode: Any, trigger: TriggerFn) -> AccumulationMode:
 
 @functools.cache
 def default_windowing() -> Windowing:
-    """The global window, the default trigger, discarding, results at the window's end, no lateness."""
+    """Returns the global window, the default trigger, discarding, results at the window's end, no lateness."""
     return Windowing(GlobalWindows())

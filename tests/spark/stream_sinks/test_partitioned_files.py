@@ -29,6 +29,7 @@ from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.failure import find_failure
 from penstock_spark.session.backends import is_connect
 from penstock_spark.sinks.window_files import WriteWindow
+from tests.spark.schemes import FAR
 from tests.spark.stream_sinks.writing import contents, dying
 
 Writer = Callable[..., BatchWriter]
@@ -59,9 +60,9 @@ WAYS = pytest.mark.parametrize(
     ("how", "scheme"),
     [
         ("parquet", ""),
-        ("parquet", "file://"),
+        ("parquet", FAR),
         pytest.param("csv", "", marks=pytest.mark.soak),
-        ("csv", "file://"),
+        ("csv", FAR),
         pytest.param("avro", "", marks=WITHOUT_AVRO),
     ],
 )

@@ -21,7 +21,8 @@ from penstock_spark.files.temporary import MARK, PREFIX
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.process.identity import this_process
 from penstock_spark.session.backends import is_connect
-from tests.spark.stream_sinks.writing import SCHEMES, contents, dying, lines
+from tests.spark.schemes import FAR, SCHEMES
+from tests.spark.stream_sinks.writing import contents, dying, lines
 
 Writer = Callable[..., BatchWriter]
 
@@ -88,9 +89,9 @@ NAMES_AND_CONTENT: list[tuple[Callable[[str], Any], list[Any], dict[str, bytes]]
 @pytest.mark.parametrize(
     ("scheme", "sink", "elements", "expected"),
     [
-        *(("" if number % 2 else "file://", *case) for number, case in enumerate(NAMES_AND_CONTENT)),
+        *(("" if number % 2 else FAR, *case) for number, case in enumerate(NAMES_AND_CONTENT)),
         *(
-            pytest.param("file://" if number % 2 else "", *case, marks=pytest.mark.soak)
+            pytest.param(FAR if number % 2 else "", *case, marks=pytest.mark.soak)
             for number, case in enumerate(NAMES_AND_CONTENT)
         ),
     ],
@@ -172,7 +173,7 @@ def test_a_stream_does_not_begin_among_the_files_of_another(
 def test_a_folder_that_is_not_there_yet_is_no_reason_not_to_begin(
     tmp_path: Path, writer: Writer, spark: SparkSession
 ) -> None:
-    for scheme in ("", "file://"):
+    for scheme in ("", FAR):
         writer(WriteToText(f"{scheme}{tmp_path}/new/o")).prepare(spark)
     assert list(tmp_path.iterdir()) == []
 

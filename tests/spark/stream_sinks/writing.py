@@ -6,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
 from penstock.pvalue import Row
 
 ROWS = "level int, shard int, payload binary"
 """The columns of a micro-batch."""
-SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])
 
 
 def score(team: str, points: int) -> Row:

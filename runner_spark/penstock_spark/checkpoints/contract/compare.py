@@ -24,20 +24,20 @@ _PARTS_OF_GROUPING = {
     "accumulation": "another accumulation mode",
     "lateness": "another allowed lateness",
     "timestamp": "another output timestamp",
-    "on_time": "another rule for the pane at a window's end",
-    "closing": "another rule for a window's last pane",
+    "on_time": "a different rule for the pane at a window's end",
+    "closing": "a different rule for a window's last pane",
     "combine": "another CombineFn",
-    "held": "windows with other contents",
+    "held": "windows with different contents",
 }
 _PARTS_OF_SOURCE = {
     "kind": "has another kind",
-    "watermark": "estimates its watermark in another way",
+    "watermark": "estimates its watermark in a different way",
     "partition": "has other partitions",
     "tick": "has another tick",
 }
 _NOTES_OF_SOURCE = {
-    "policy": "has another watermark policy, to which the state fits",
-    "description": "has another description; what was read before is not read again",
+    "policy": "has a different watermark policy, which fits the state",
+    "description": "has a different description; data that was read before is not read again",
 }
 
 
@@ -122,9 +122,9 @@ def _of_all(old: Signature, new: Signature) -> Iterator[str]:
             "Spark 4.0 wrote it, and later versions cannot read its state: use Spark 4.0", *sparks
         )
     sentences = {
-        "mode": "the pipeline has another mode",
-        "clock": "the pipeline uses another clock",
-        "heartbeat": "another rule starts micro-batches",
+        "mode": "the pipeline has a different mode",
+        "clock": "the pipeline uses a different clock",
+        "heartbeat": "a different rule starts micro-batches",
     }
     # A source of heartbeats may come and go with what waits for the clock, as other sources may.
     is_only_in_one = "none" in (old["heartbeat"], new["heartbeat"]) and old["clock"] == new["clock"]
@@ -151,12 +151,12 @@ def _of_sources(old: Signature, new: Signature, drop_state: Collection[str]) -> 
     for label, source in before.items():
         if label in after or label in drop_state:
             continue
-        what = f"the source '{label}' is missing, but the checkpoint has how far it was read"
+        what = f"the source '{label}' is missing, but the checkpoint stores how far it was read"
         alike = [other for other in after if other not in before and _is_alike(source, after[other])]
         if alike:
             yield f"{what}: if its label is '{alike[0]}' now, give it the old label again"
         else:
-            yield f"{what}: to give it up, pass drop_state=['{label}']"
+            yield f"{what}: to discard it, pass drop_state=['{label}']"
 
 
 def _is_alike(source: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -174,20 +174,20 @@ def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iter
             yield _missing(label, _like(number, grouping, before, after))
         elif label in after and after[label][0] != number:
             sentence = (
-                f"'{label}' has another level, and state cannot move between levels: "
+                f"'{label}' is at a different level, and state cannot move between levels: "
                 "give it another label to start without state"
             )
             yield _describe_change(sentence, f"level {number}", f"level {after[label][0]}")
     for label in after:
         if label not in before and label in old.get("dropped", ()):
-            yield f"the state of an earlier '{label}' was given up: give the new step another label"
+            yield f"the state of an earlier '{label}' was discarded: give the new step another label"
 
 
 def _missing(label: str, renamed: str | None) -> str:
     what = f"'{label}' is missing, but the checkpoint has its state"
     if renamed is not None:
         return f"{what}: if its label is '{renamed}' now, give it the old label again"
-    return f"{what}: to give up the state, pass drop_state=['{label}']"
+    return f"{what}: to discard the state, pass drop_state=['{label}']"
 
 
 def _like(number: int, grouping: dict[str, Any], before: _Groupings, after: _Groupings) -> str | None:
@@ -208,7 +208,7 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
         if label in after:
             coders = (each.get("key_coders", {}) for each in (grouping, after[label][1]))
             for kind, was, now in find_changed_key_coders(*coders):
-                yield _describe_change(f"the keys of '{label}' have another coder for {kind}", was, now)
+                yield _describe_change(f"the keys of '{label}' have a different coder for {kind}", was, now)
             orders = (each.get("fields", {}) for each in (grouping, after[label][1]))
             for name, *fields in find_moved_fields(*orders):
                 sentence = (
@@ -228,12 +228,12 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
                 "undo the change, or start again with another checkpoint_location"
             )
             continue
-        for part, sentence in (*_PARTS_OF_GROUPING.items(), ("keys", "keys of other types")):
+        for part, sentence in (*_PARTS_OF_GROUPING.items(), ("keys", "keys of different types")):
             if part in before[label] and before[label][part] != after[label][part]:
                 yield _describe_change(f"'{label}' has {sentence}", before[label][part], after[label][part])
         coders = (each.get("key_coders", {}) for each in (before[label], after[label]))
         for kind, was, now in find_changed_key_coders(*coders):
-            yield _describe_change(f"the keys of '{label}' have another coder for {kind}", was, now)
+            yield _describe_change(f"the keys of '{label}' have a different coder for {kind}", was, now)
     for label in after:
         if label not in before:
             what = f"'{label}' would be grouped by Spark's own aggregate, which cannot join a checkpoint"
@@ -275,23 +275,25 @@ def _unknown(old: Signature, new: Signature, drop_state: Collection[str]) -> Ite
 
 def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
     if old["penstock"] != new["penstock"]:
-        yield _describe_change("another version of penstock last used it", old["penstock"], new["penstock"])
+        yield _describe_change(
+            "a different version of penstock last used it", old["penstock"], new["penstock"]
+        )
     if (sparks := _sparks(old, new)) and version_of(sparks[0]) < version_of(sparks[1]):
-        yield _describe_change("an older Spark wrote it, and cannot continue with it any more", *sparks)
+        yield _describe_change("an older Spark wrote it, and can no longer continue with it", *sparks)
     if old["shards"] != new["shards"]:
         sentence = "its state is distributed again, because the number of shards has changed"
         yield _describe_change(sentence, old["shards"], new["shards"])
     if len(old["levels"]) != len(new["levels"]):
-        sentence = "its state is rewritten, because the longest chain of groupings has another length"
+        sentence = "its state is rewritten, because the longest chain of groupings has a different length"
         yield _describe_change(sentence, len(old["levels"]), len(new["levels"]))
     elif old["shards"] == new["shards"] and levels_of_operators(old) != levels_of_operators(new):
-        yield "its state is rewritten, because the stateful operators have other levels"
-    yield from (f"the state of '{label}' is given up" for label in dropped)
+        yield "its state is rewritten, because the stateful operators are at different levels"
+    yield from (f"the state of '{label}' is discarded" for label in dropped)
     before, after = _sources(old), _sources(new)
     yield from (f"the source '{label}' is no longer read" for label in before if label not in after)
     yield from (f"the source '{label}' is read from its beginning" for label in after if label not in before)
     if [label for label in before if label in after] != [label for label in after if label in before]:
-        yield _describe_change("the sources are in another order", ", ".join(before), ", ".join(after))
+        yield _describe_change("the sources are in a different order", ", ".join(before), ", ".join(after))
     yield from (
         f"the pipeline no longer writes to '{label}'" for label in old["sinks"] if label not in new["sinks"]
     )
@@ -307,7 +309,7 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
         if label not in groupings:
             yield f"'{label}' starts without state"
         elif groupings[label][1]["feeds"] != grouping["feeds"]:
-            sentence = f"the watermark of '{label}' depends on something else"
+            sentence = f"the watermark of '{label}' depends on different inputs"
             yield _describe_change(
                 sentence, ", ".join(groupings[label][1]["feeds"]), ", ".join(grouping["feeds"])
             )

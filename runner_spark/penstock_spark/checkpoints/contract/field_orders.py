@@ -36,7 +36,7 @@ def field_orders_of(
 
 
 def find_moved_fields(old: FieldOrders, new: FieldOrders) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yields the classes of which a field has another position than before: name, old fields, new fields.
+    """Yields the classes of which a field has a different position than before: name, old fields, new fields.
 
     Fields that are new at the end, that the end has lost, or that have another name at their position move none.
 

@@ -6,7 +6,7 @@ would plan a micro-batch that ends before it begins, note it down, and fail at i
 starts, that file gets another time, since which as many seconds have passed as were counted. ``eras.json`` beside it
 says which seconds began when, since a micro-batch that runs again must have the same times.
 
-Within a run, Spark's own count stands still until the clock has made up for what it was set back.
+Within a run, Spark's own count does not advance until the clock has made up for what it was set back.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _eras_from_now_on(spark_place: Place, slot: int, planned: int) -> tuple[Cloc
         return tuple(eras)
     behind_seconds = planned - (now_millis - start_millis) / 1_000
     _LOGGER.warning(
-        "%s: the clock is %.1f s behind the last run; what follows the clock waits until it has made up for that",
+        "%s: the clock is %.1f s behind the last run; whatever follows the clock waits until it catches up",
         place.location,
         behind_seconds,
     )

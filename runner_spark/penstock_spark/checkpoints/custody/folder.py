@@ -112,7 +112,7 @@ class Checkpoint:
         try:
             self.place.write(ENDED, json.dumps({"format": END.number, "state": state, "at": at}).encode())
         except OSError:
-            # A run that stood still while this one took over may have noted its end nevertheless.
+            # A run that hung while this one took over may still have noted its end.
             if ENDED not in self.place.names():
                 raise
 
@@ -127,7 +127,7 @@ class Checkpoint:
 
     @property
     def lost(self) -> CheckpointInUse | None:
-        """Why the run may not write any more, if that is known; None while it may."""
+        """Why the run must no longer write, if that is known; None while it may."""
         return None if self.lease is None else self.lease.lost
 
     def release(self) -> None:
@@ -299,7 +299,7 @@ def open_at(
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
     prepare(opened)
-    # This process may have stood still so long that another run has taken it for dead.
+    # This process may have hung so long that another run has taken it for dead.
     opened.check()
     _forget_folders(place, folders, [opened.plan, *(plan.content for plan in plans)])
     if plans and opened.plan["folder"] not in {plan.content["folder"] for plan in plans}:
@@ -344,7 +344,7 @@ def _finish_written(place: Place, latest: Signature, is_written: IsWritten, leas
     if content.split() != _FIRST_COMMIT.split():
         # A Spark setting makes it note more, such as names of files of the state. So it has to run again.
         return False
-    # This process may have stood still, and another run have gone on in its place.
+    # This process may have hung, and another run may have continued in its place.
     _check(lease)
     commits.make()
     commits.write(str(begun), content)
@@ -401,7 +401,7 @@ def _continue_checkpoint(
     plan = {**signature, "dropped": dropped, **kept}
     is_rewritten = must_rewrite(old, plan)
     if not is_rewritten:
-        # A micro-batch that comes again is read in the same tasks. So if a driver has stood still, and its tasks also
+        # A micro-batch that comes again is read in the same tasks. So if a driver has hung, and its tasks also
         # continue with it, they store what is there already.
         plan["parallelism"] = old["parallelism"]
     if plan != old:
@@ -433,7 +433,7 @@ def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: in
         return known
     # A task that outlives its run may still write to the folder of a run that has died, so that is not used again.
     numbers = [1, *(int(name.split("-")[1]) for name in _folders(place) if name.startswith(f"{_SPARK}-"))]
-    # Nor do two runs write to one folder, of which one stood still and was taken for dead.
+    # Nor do two runs write to one folder, of which one hung and was taken for dead.
     return {**plan, "folder": f"{_SPARK}-{max(claim, max(numbers) + 1)}", "planned": planned}
 
 
@@ -475,5 +475,5 @@ def _make_missing_error(location: str, names: list[str], hint: str) -> ValueErro
 def _make_mismatch_error(location: str, comparison: Comparison) -> ValueError:
     lines = [line for refusal in comparison.refusals for line in refusal.splitlines()]
     what = "\n  ".join(["the pipeline does not fit the state in its checkpoint; nothing was changed", *lines])
-    hint = "undo the change of the pipeline, or start again in another checkpoint_location"
+    hint = "undo the change of the pipeline, or start again with another checkpoint_location"
     return refusal(ValueError, what, where=f"in {location}", hint=hint)

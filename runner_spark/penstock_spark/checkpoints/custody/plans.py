@@ -1,6 +1,6 @@
 """The plans in the folder of a checkpoint: each run writes its own, and the one with the highest number is the latest.
 
-The number is the number of the run's claim. So if a run stands still, is taken for dead, and writes its plan after
+The number is the number of the run's claim. So if a run hangs, is taken for dead, and writes its plan after
 its successor has written one, it overwrites nothing, and its plan is not the latest. A file system need not refuse
 to replace a file: a local disk does not, and object stores only look first.
 """

@@ -33,16 +33,16 @@ def check_writers(location: str) -> None:
     everybody = bool(status.st_mode & stat.S_IWOTH)
     if everybody and os.listdir(path):
         raise RunnerError(
-            f"everybody on this machine may write to the checkpoint {path}, whose content can run code as you",
+            f"everybody on this machine can write to the checkpoint {path}, whose content can run code as you",
             hint=f"if you trust its content, run: chmod -R go-rwx {path}; or start in a new folder",
         )
     others = {
-        "everybody may write to it": everybody,
-        "its group may write to it": bool(status.st_mode & stat.S_IWGRP),
+        "everybody can write to it": everybody,
+        "its group can write to it": bool(status.st_mode & stat.S_IWGRP),
         "it belongs to another user": status.st_uid != os.geteuid(),
     }
     for why in [why for why, holds in others.items() if holds]:
-        hint = "let penstock make the folder, or run chmod 700 on it: who writes to a checkpoint can run code as you"
+        hint = "let penstock create the folder, or run chmod 700 on it: who writes to a checkpoint can run code as you"
         _LOGGER.warning("%s", three_parts(f"the checkpoint {path} is not yours alone: {why}", hint=hint))
 
 

@@ -180,7 +180,7 @@ def _read_answer(folder: Place, file: str) -> Answer:
         return Answer(bool(fields["is_obeyed"]), str(fields["text"]))
     except (LookupError, RecursionError, TypeError, ValueError):
         what = "the answer of the run cannot be read"
-        raise refusal(ValueError, what, where=f"in {folder.location}", hint="look at its log") from None
+        raise refusal(ValueError, what, where=f"in {folder.location}", hint="check its log") from None
 
 
 def _make_timeout(folder: Place, files: _Files, request: Request, timeout_seconds: float) -> RunnerError:
@@ -188,7 +188,7 @@ def _make_timeout(folder: Place, files: _Files, request: Request, timeout_second
     what = f"the run has not answered within {timeout_seconds:g} seconds"
     if files.taken in folder.names():
         text = f"{what}, but it has taken the command {request.command!r}, which may still take effect"
-        hint = "look at its state with `penstock status`, and at its log"
+        hint = "check its state with `penstock status`, and its log"
     else:
         text = f"{what}, and the command {request.command!r} was withdrawn"
         hint = "wait longer with --timeout; if its program hangs, end the process: the next run continues"

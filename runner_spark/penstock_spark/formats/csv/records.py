@@ -22,7 +22,8 @@ from penstock.io.csvio import CsvSource
 from penstock.io.files.compression import CompressionTypes
 from penstock.scalars.spark_forms import quote_name
 from penstock_spark.files.compressed import decompress, open_for_reading, translate_decompression_errors
-from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk
+from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.file_store import absolute_uri, is_on_disk
 from penstock_spark.files.finding import Files, make_unreadable_error
 from penstock_spark.files.splits import Split, distribute_parts, leaves_files_out, splits_of, whole_files
 from penstock_spark.files.store_frames import (
@@ -197,7 +198,7 @@ class Record(NamedTuple):
     """A part of a file that Spark's parser reads as one record."""
 
     text: str
-    line: int  # The number of its first line, from 1 on.
+    line: int  # The number of its first line, counted from 1.
     is_open: bool  # Whether a quote in it is never closed.
 
 
@@ -298,7 +299,7 @@ class _Records(ReadParts):
         compression = CompressionTypes.detect_compression_type(split.path)
         with (
             translate_decompression_errors(compression, split.path, self.where),
-            LocalFiles().open(split.path) as stored,
+            DiskFiles().open(split.path) as stored,
         ):
             content = open_for_reading(stored, compression).read()
         yield from split_lines([content])
@@ -309,7 +310,7 @@ class _Records(ReadParts):
             content = read(split.path, split.end, self.where)
             yield from self.lines_of_content(content)
             return
-        with _text(split.path, LocalFiles().open, self.options, self.where) as lines:
+        with _text(split.path, DiskFiles().open, self.options, self.where) as lines:
             yield from lines
 
     def lines_of_content(self, content: bytes) -> Iterator[str]:
@@ -328,8 +329,8 @@ class _Records(ReadParts):
             return
         own = [name.lower() for name in fields_of(record, self.options)]
         if own != [name.lower() for name in self.header]:
-            what = f"the header of {path} names other columns than the first file's"
-            hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
+            what = f"the header of {path} has different columns than the first file"
+            hint = "read such files with a separate pattern, or name the columns with names= and header=0"
             fail_step(refusal(ValueError, what, where=self.where, hint=hint), self.where)
 
 

@@ -26,7 +26,7 @@ _TESTS: tuple[tuple[str, _Matches], ...] = tuple(
 
 
 def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | None:
-    """The type of the rows; None if this sample cannot tell where records end.
+    """The type of the rows; None if this sample does not show where records end.
 
     Any value may be missing, even if no sampled one is. A column without values has no known type, unless the
     files were read to their ends.

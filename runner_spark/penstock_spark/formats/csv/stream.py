@@ -295,8 +295,8 @@ class _Records:
             return batch
         are_headers = zip(rest.to_pylist(), batch.column(_IS_HEADER).to_pylist(), strict=True)
         if not all(is_rest or is_header for is_rest, is_header in are_headers):
-            what = f"the header of {file} names other columns than the files before it"
-            hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
+            what = f"the header of {file} has different columns than earlier files"
+            hint = "read such files with a separate pattern, or name the columns with names= and header=0"
             fail_step(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return batch.filter(rest)
 

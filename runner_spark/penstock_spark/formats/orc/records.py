@@ -106,7 +106,7 @@ class OrcRecords:
 
 
 def _to_read(wanted: Sequence[str], there: Sequence[str]) -> list[str] | None:
-    """The columns that pyarrow is told to read; None for all: it takes a dot in a name for a field of a record."""
+    """The columns that pyarrow reads; None for all: it takes a dot in a name for a field of a record."""
     return None if any("." in name for name in there) else list(wanted) or list(there[:1])
 
 

@@ -17,7 +17,8 @@ from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.common_types import merge_types, require_same_type
 from penstock_spark.columns.types import has_unknown_type, is_unsupported_by_spark, struct_of
 from penstock_spark.columns.values import check_names, to_dicts, to_rows
-from penstock_spark.files.file_store import LocalFiles, file_store, size_of
+from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.file_store import file_store, size_of
 from penstock_spark.files.finding import (
     find_files,
     find_local_paths,
@@ -107,7 +108,7 @@ def schema_before_opening(source: OrcSource) -> T.StructType | None:
     """The columns of the files that are on a local disk when the pipeline is built; None if unknown."""
     with contextlib.suppress(Exception):
         values = partition_values(source.partition_by, source.schema, "")
-        schema = values.with_columns(_survey(find_local_paths(source.file_pattern), LocalFiles(), "")[0])
+        schema = values.with_columns(_survey(find_local_paths(source.file_pattern), DiskFiles(), "")[0])
         found = T.StructType([schema[name] for name in _choose_columns(schema, source, "")])
         return None if is_unsupported_by_spark(found) or has_unknown_type(found) else found
     return None
@@ -119,7 +120,7 @@ def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> ob
         paths = find_local_paths(source.file_pattern)
         if paths:
             values = partition_values(source.partition_by, source.schema, where)
-            schema = values.with_columns(_survey(paths, LocalFiles(), where)[0])
+            schema = values.with_columns(_survey(paths, DiskFiles(), where)[0])
             wanted = T.StructType([schema[name] for name in _choose_columns(schema, source, where)])
             return hint_of_schema(wanted, "row" if source.as_rows else "dict", is_file=True)
     return None

@@ -28,7 +28,7 @@ from penstock_spark.columns.types import (
     struct_of,
 )
 from penstock_spark.columns.values import has_nanoseconds
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.files.finding import find_local_paths, look_at_all
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 from penstock_spark.sources.partition_values import partition_values
@@ -117,7 +117,7 @@ def is_read_by_spark(
 ) -> bool:
     """True if Spark reads the wanted columns of all files, which have this schema, with their own values.
 
-    It takes a length of time for a number, a number without a sign for a Decimal, and columns whose names differ in
+    It takes a duration for a number, a number without a sign for a Decimal, and columns whose names differ in
     capital letters only for one. It refuses nanoseconds, times of day, nulls without a type where other files have
     one, and files without columns.
     """
@@ -148,7 +148,7 @@ def _kinds_in(footer: pq.FileMetaData) -> list[tuple[str, T.DataType]]:
 
 
 def _is_foreign(kind: pa.DataType) -> bool:
-    # Of what pyarrow has a type for and the format has not, the file has plain numbers.
+    # The file has plain numbers for types that pyarrow has and the format lacks.
     return has_nanoseconds(kind) or "duration[" in str(kind) or "halffloat" in str(kind)
 
 
@@ -184,7 +184,7 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
         pattern = source.file_pattern
         # A stream takes a folder for its files.
         paths = find_local_paths(
-            f"{str(pattern).rstrip('/')}/*" if LocalFiles().is_folder(str(pattern)) else pattern
+            f"{str(pattern).rstrip('/')}/*" if DiskFiles().is_folder(str(pattern)) else pattern
         )
         values = partition_values(source.partition_by, source.schema, "")
         if not paths:

@@ -19,7 +19,8 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock_spark.columns.common_types import find_narrower_column
 from penstock_spark.columns.types import arrow_schema_of, has_unknown_type, struct_of
 from penstock_spark.columns.values import cast_column, cast_to_python_types, check_names, to_tables
-from penstock_spark.files.file_store import LocalFiles, Reach, file_store, reach_of, size_of
+from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.file_store import Reach, file_store, reach_of, size_of
 from penstock_spark.files.finding import Namer, look_at_all, make_changed_error, make_unreadable_error
 from penstock_spark.files.store import FileStore
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
@@ -176,7 +177,7 @@ def footer_of(path: str, store: FileStore, where: str) -> pq.FileMetaData:
 
 
 def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], where: str) -> None:
-    """Refuses a column whose types have none in common, or that no reader has a type for, such as an UUID."""
+    """Refuses a column whose types have none in common, or that no reader supports a type for, such as an UUID."""
     for column in schema:
         if has_unknown_type(column.dataType):
             types = types_of_column(footers, column.name)
@@ -186,8 +187,8 @@ def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], wh
                 hint = "leave it out with columns=[...], write the files again with one type, or use "
                 hint += "ReadAllFromParquet, which reads each file alone"
             else:
-                wrong = "a type that no reader has"
-                hint = "leave it out with columns=[...], or write the column again with another type, such as text"
+                wrong = "a type that no reader supports"
+                hint = "leave it out with columns=[...], or write the column again with another type, such as string"
             raise UnsupportedByRunner(
                 f"the column {column.name} has {wrong}: {listed}", where=where, hint=hint
             )
@@ -279,7 +280,7 @@ class StreamOfFiles:
         """The records of a file."""
         path, where = os.path.join(self.folder, name.removeprefix("file://")), self.records.where
         try:
-            with LocalFiles().open(path) as file:
+            with DiskFiles().open(path) as file:
                 # Spark's readers leave out empty files.
                 if size_of(file):
                     yield from self.records.all_of(file, name, self.later_columns)
@@ -327,10 +328,10 @@ class LaterFiles:
             fail_step(error, self.where)
 
     def _footer(self, path: str) -> pq.FileMetaData | None:
-        with LocalFiles().open(path) as file:
+        with DiskFiles().open(path) as file:
             # Spark's readers leave out empty files.
             is_empty = not size_of(file)
-        return None if is_empty else footer_of(path, LocalFiles(), self.where)
+        return None if is_empty else footer_of(path, DiskFiles(), self.where)
 
     def _check(self, name: str, path: str, footer: pq.FileMetaData | None) -> None:
         if self.naming.name(name) is None:
@@ -341,9 +342,9 @@ class LaterFiles:
             self.later_columns.look(path, lambda: list_nested_names(schema_of_footer(footer)))
         if not is_read_by_spark([footer], self.schema, self.wanted):
             raise self._refused(
-                f"{path} has other types of columns than the first files, which Spark does not read"
+                f"{path} has columns of different types than the first files, which Spark does not read"
             )
 
     def _refused(self, what: str) -> ValueError:
-        hint = "start the pipeline again: it then reads these files in their present form, and loses nothing"
+        hint = "start the pipeline again: it then reads these files in their current state, and loses nothing"
         return refusal(ValueError, what, where=self.where, hint=hint)

@@ -120,7 +120,7 @@ class _Found:
 
 
 def _found(footers: Mapping[str, pq.FileMetaData], source: ParquetSource, values: PartitionValues) -> _Found:
-    """Reads the columns of files out of their footers; refuses those that no reader has a type for."""
+    """Reads the columns of files out of their footers; refuses those that no reader supports a type for."""
     for path, footer in footers.items():
         check_names(struct_of(values_schema(footer)), path, values.where)
     own = merge_schemas(footers.values())
@@ -205,7 +205,7 @@ def _scan_by_spark(
     wanted = whole if source.columns is None else choose_columns(whole, source.columns, values.where)
     if values.names:
         table = table_of_pattern(files.pattern, values.names)
-        # Spark finds the columns in names of folders only if it is told of all of them.
+        # Spark finds the columns in names of folders only if it is given all of them.
         frame = files.load(spark.read.schema(whole), "parquet", table).select(*map(_column, wanted.names))
     elif frame is None or source.columns is not None:
         frame = files.load(spark.read.schema(wanted), "parquet")

@@ -144,7 +144,7 @@ class _ParquetShard:
         if table.schema != self._schema:
             raise refusal(
                 ValueError,
-                f"a table of {', '.join(table.column_names)} has another schema than the file",
+                f"a table of {', '.join(table.column_names)} has a different schema than the file",
                 where=self._where,
                 hint="cast the tables to the schema that you pass",
             )

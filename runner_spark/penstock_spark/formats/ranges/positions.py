@@ -115,7 +115,7 @@ class Positions:
         self._where = where
         self._patience = RetryLimit(source, where)
         self.is_away = False  # Whether the source could not be reached when it was last asked.
-        # Until when there is no use in asking what lies beyond a position.
+        # Until when it is useless to ask what lies beyond a position.
         self._rests_at: object = None
         self._rests_until = 0.0
 
@@ -179,7 +179,12 @@ class Positions:
             try:
                 self._source.commit(position)
             except self._source.connection_errors as error:
-                _LOGGER.warning("%s cannot be told %s: %s", self._source.describe(), self._where, error)
+                _LOGGER.warning(
+                    "the position cannot be committed to %s %s: %s",
+                    self._source.describe(),
+                    self._where,
+                    error,
+                )
 
         ask_source(commit, self._where)
 

@@ -56,7 +56,7 @@ class _Lines:
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
         if not scan.spark_unpacks(self._source, file):
-            what = f"{file} is compressed in a way that Spark does not know"
-            hint = "give such files a pattern with their ending, such as *.xz"
+            what = f"{file} is compressed in a format that Spark does not support"
+            hint = "read such files with a pattern that has their extension, such as *.xz"
             fail_step(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return self._careful(self._decoder.without_headers(batch), file)

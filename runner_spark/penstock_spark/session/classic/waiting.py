@@ -1,4 +1,4 @@
-"""Warns while the tasks of a cluster get no core, for which Spark waits without an end, and ends runs that get none."""
+"""Warns while the tasks of a cluster get no core, for which Spark waits forever, and ends runs that get none."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Waiting:
 def watch_for_waiting(context: SparkContext) -> Iterator[None]:
     """Within the block, warns if the program's tasks wait for a core of a cluster.
 
-    If they would wait without an end, it cancels all jobs, and the block ends with a RunnerError that says why.
+    If they would wait forever, it cancels all jobs, and the block ends with a RunnerError that says why.
     """
     master = str(context.master)
     if is_local(master):
@@ -126,7 +126,7 @@ def _forgotten(master: str) -> RunnerError:
 
 
 def _has(found: Waiting) -> str:
-    return "no executor" if not found.executors else f"executors ({found.executors}) that take no task"
+    return "no executor" if not found.executors else f"executors ({found.executors}) that do not take tasks"
 
 
 def _describe_waiting(found: Waiting, master: str, seconds: float, has: str, hint: str) -> str:

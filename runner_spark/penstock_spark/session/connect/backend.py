@@ -92,6 +92,9 @@ _LOGGER = logging.getLogger(__name__)
 class ConnectBackend(Backend):
     """A session whose Spark is on a server, which counts as a cluster."""
 
+    # Each look is some calls to the server.
+    look_seconds = 0.2
+
     @property
     def _session(self) -> str:
         return str(self.spark.session_id)  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ _BY_STATUS: Mapping[str, tuple[str, str]] = {
     ),
     "DEADLINE_EXCEEDED": (
         "the Spark Connect server has not answered in time",
-        f"look at the server's log and its load, and the network between; {_AGAIN}",
+        f"check the server's log and its load, and the network between; {_AGAIN}",
     ),
     "UNAUTHENTICATED": (
         "the Spark Connect server does not know who this program is",
@@ -33,7 +33,7 @@ _BY_STATUS: Mapping[str, tuple[str, str]] = {
     ),
     "PERMISSION_DENIED": (
         "the Spark Connect server does not permit what the pipeline asks of it",
-        "ask who runs the server for the right, or run the pipeline with another server",
+        "ask the operator of the server for the permission, or run the pipeline with another server",
     ),
     "RESOURCE_EXHAUSTED": (
         "what the program sends to the Spark Connect server, or gets from it, is larger than one message may be "
@@ -93,7 +93,7 @@ def explain_server_loss(error: BaseException, where: str | None = None) -> Runne
         if _SESSION_ENDED.match(_condition(each)) or _SESSION_ENDED.match(text):
             _forget()
             return RunnerError(
-                "the session of the Spark Connect server has ended: the server was started again, or has closed it",
+                "the session of the Spark Connect server has ended: the server was restarted, or has closed it",
                 where=where,
                 hint=f"stop the session that the program has made (spark.stop()) and make a new one, {_AGAIN}",
             )

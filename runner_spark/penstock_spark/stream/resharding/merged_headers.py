@@ -88,7 +88,7 @@ def _begins_anew(origin: str, division: Resharding) -> bool:
 
 def make_disagreement_error(about: str) -> ValueError:
     what = f"the state cannot be divided again: the shards of a level disagree {about}"
-    return refusal(ValueError, what, hint="go on with the number of shards that the checkpoint has")
+    return refusal(ValueError, what, hint="continue with the number of shards that the checkpoint has")
 
 
 def _watermark_updates(headers: Sequence[Header], division: Resharding) -> dict[str, dict[float, int]]:

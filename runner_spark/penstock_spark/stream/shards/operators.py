@@ -58,7 +58,7 @@ class Operator:
         return iter(())
 
     def advance_watermark(self) -> Records:
-        """A watermark has moved: `times` tells where it is."""
+        """A watermark has moved: `times` has its place."""
         raise NotImplementedError
 
     def is_behind(self) -> bool:
@@ -77,11 +77,11 @@ class Operator:
         return None
 
     def hold_micros(self) -> int | None:
-        """The event time that the output's watermark may not pass; None if nothing holds it."""
+        """The event time that the output's watermark must not pass; None if nothing holds it."""
         raise NotImplementedError
 
     def input_hold_micros(self) -> int | None:
-        """The event time that the input's watermark may not pass, because elements wait; None if nothing holds it."""
+        """The event time that the input's watermark must not pass, because elements wait; None if nothing holds it."""
         return None
 
     def save(self) -> None:

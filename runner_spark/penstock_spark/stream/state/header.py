@@ -59,7 +59,7 @@ class Header:
         known[percentile] = max(micros, known.get(percentile, MIN_MICROS))
 
     def _note_hold(self, origin: str, holder: int, micros: int) -> None:
-        """Notes to what time a shard holds the watermark of an origin back: the end of time is no hold."""
+        """Notes to what time a shard holds the watermark of an origin back: the end of time is not a hold."""
         holds = self.holds.setdefault(origin, {})
         holds[holder] = micros
         if micros == MAX_MICROS:

@@ -21,7 +21,7 @@ from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.keys import shard_of
 
 SEAL_BYTES = 64 << 10
-"""If a state takes more, it is worth a look whether a list in it does."""
+"""If a state takes more, it is worth a check whether a list in it does."""
 
 Sizes = Mapping[int, int]
 """The sizes of segments in bytes, by number."""

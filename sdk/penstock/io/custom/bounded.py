@@ -75,7 +75,7 @@ class BoundedSource(SourceBase):
     def split(
         self, desired_bundle_size: int, start_position: Any = None, stop_position: Any = None
     ) -> Iterator[SourceBundle]:
-        """Pieces of about that many bytes between two positions (None: the beginning and the end)."""
+        """Returns pieces of about that many bytes between two positions (None: the beginning and the end)."""
         raise NotImplementedError
 
     def get_range_tracker(self, start_position: Any, stop_position: Any) -> RangeTracker:

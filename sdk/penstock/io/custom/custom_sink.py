@@ -41,7 +41,7 @@ class Sink:
     """A custom sink; override its methods (Beam's ``iobase.Sink``).
 
     Attributes:
-        skip_if_empty: Whether an empty collection writes nothing at all.
+        skip_if_empty: Whether nothing is written for an empty collection.
         num_shards: The number of pieces; 0 or None leaves it to the runner.
     """
 
@@ -53,7 +53,7 @@ class Sink:
         raise NotImplementedError
 
     def open_writer(self, init_result: Any, uid: str) -> Writer:
-        """A writer for one piece; `uid` is different for each piece."""
+        """Returns a writer for one piece; `uid` is different for each piece."""
         raise NotImplementedError
 
     def pre_finalize(self, init_result: Any, writer_results: Iterable[Any]) -> object:

@@ -28,7 +28,7 @@ class SourceRange(NamedTuple):
     """A part of a source that one task reads (penstock's own).
 
     Attributes:
-        partition: The name of the partition that it belongs to; watermarks may follow each partition on its own.
+        partition: The name of the partition that it belongs to; watermarks may follow each partition separately.
         start: Where it begins. If a partition has several ranges at once, their starts have an order: numbers, strings,
             or tuples of these.
         end: Where it ends.
@@ -54,7 +54,7 @@ class TimedElements:
 
 @dataclass(frozen=True)
 class UnreadableElement:
-    """Takes the place of an element that cannot be decoded (penstock's own).
+    """Replaces an element that cannot be decoded (penstock's own).
 
     It is an error of the step, unless the stream has an output for rejects, which then receives `raw`.
 
@@ -68,9 +68,9 @@ class UnreadableElement:
 
 
 class RangeSource(abc.ABC, Generic[ElementT]):
-    """A source written in Python; derive your own, and read it with `ReadFromSource` (penstock's own).
+    """The base class of sources written in Python: derive your own, and read it with `ReadFromSource` (penstock's own).
 
-    The driver asks for positions, cuts the data between two positions into ranges, and hands each range to a task.
+    The driver asks for positions, divides the data between two positions into ranges, and passes each range to a task.
     The task reads the range and runs the next steps of the pipeline in the same process. In a stream, Spark's
     checkpoint keeps the positions, and a micro-batch that runs again reads the same ranges. So each element counts
     once, if `read` yields the same elements in the same order each time.
@@ -81,12 +81,12 @@ class RangeSource(abc.ABC, Generic[ElementT]):
     Attributes:
         has_times: Whether `read` yields `TimedElements`.
         asks_first_position_once: Whether a stream keeps the first position in its checkpoint before it reads
-            anything, by a micro-batch without elements. Set it if `first_position` has an effect. Otherwise, it is
-            called more than once until the first micro-batch is committed, and should give the same answer.
+            anything, by a micro-batch without elements. Set it if `first_position` has a side effect. Otherwise, it is
+            called more than once until the first micro-batch is committed, and should return the same position.
         poll_seconds: How long a stream waits before it asks for the last position again if there was nothing new.
         connection_errors: The exceptions that mean that the source cannot be reached now. While a pipeline runs, it
-            waits for the source; a task reads its range again, and leaves out what it has read. What `commit` raises of
-            them is a warning. When a pipeline starts, each is an error.
+            waits for the source; a task reads its range again, and skips what it has read. If `commit` raises one, it
+            is a warning. When a pipeline starts, each is an error.
         patience_seconds: How long to wait for a source that cannot be reached.
 
     >>> class Squares(RangeSource[int]):
@@ -105,12 +105,12 @@ class RangeSource(abc.ABC, Generic[ElementT]):
     connection_errors: tuple[type[Exception], ...] = (ConnectionError, TimeoutError)
 
     def describe(self) -> str:
-        """One line for ``explain`` and for errors, by default the name of the class; without passwords."""
+        """Returns a line for ``explain`` and for errors, without passwords; by default the name of the class."""
         return type(self).__name__
 
     @abc.abstractmethod
     def first_position(self) -> Any:
-        """Returns where reading begins; a stream whose first micro-batch is committed asks no more."""
+        """Returns where reading begins; a stream no longer asks after its first micro-batch is committed."""
 
     @abc.abstractmethod
     def last_position(self, start: Any, max_records: int | None) -> Any:
@@ -123,9 +123,9 @@ class RangeSource(abc.ABC, Generic[ElementT]):
         """
 
     def ranges(self, start: Any, end: Any, parallelism: int) -> Sequence[SourceRange]:
-        """The data between two positions, in parts; by default one range.
+        """Returns the data between two positions, in parts; by default one range.
 
-        A range without data tells the watermark that its partition exists.
+        A range without data makes its partition known to the watermark.
 
         Args:
             start: The first position.
@@ -146,14 +146,14 @@ class RangeSource(abc.ABC, Generic[ElementT]):
         """Called on the driver of a stream when everything before a position is processed, and is never read again."""
 
     def close(self) -> None:
-        """Called on the driver when it asks no more; releases what the methods have opened there."""
+        """Called on the driver after the last other call; releases what the methods have opened there."""
 
 
 class PartitionedSource(RangeSource[ElementT]):
     """A source whose partitions each have a position of any kind, such as an identifier or a time (penstock's own).
 
-    A subclass says where each partition begins and how far it goes, and reads a part of one. Partitions that appear
-    later and limits follow. Each partition is read by one task at a time.
+    A subclass defines where each partition begins and ends, and reads a part of one. New partitions and limits are
+    handled here. Each partition is read by one task at a time.
 
     >>> class Letters(PartitionedSource[str]):
     ...     def first_positions(self): return {"vowels": "a", "others": "b"}
@@ -168,7 +168,7 @@ class PartitionedSource(RangeSource[ElementT]):
 
     @abc.abstractmethod
     def first_positions(self) -> Mapping[str, Any]:
-        """For each partition that exists now, the position of its first record."""
+        """Returns, for each partition that exists now, the position of its first record."""
 
     @abc.abstractmethod
     def next_position(self, partition: str, start: object, max_records: int | None) -> Any:
@@ -183,14 +183,14 @@ class PartitionedSource(RangeSource[ElementT]):
         """
 
     def first_position(self) -> dict[str, Any]:
-        """The beginning of each partition."""
+        """Returns the beginning of each partition."""
         return dict(self.first_positions())
 
     def last_position(self, start: Mapping[str, Any], max_records: int | None) -> dict[str, Any]:
-        """The end of each partition, or less if there are too many records.
+        """Returns the end of each partition, or less if there are too many records.
 
-        A new partition is only announced: its records are read from the next position on. A partition that is gone
-        keeps its position, in case it returns.
+        A new partition is only announced: its records are read starting with the next position. A partition that no
+        longer exists keeps its position, in case it returns.
         """
         first_positions = self.first_positions()
         known = [partition for partition in first_positions if partition in start]
@@ -199,18 +199,18 @@ class PartitionedSource(RangeSource[ElementT]):
         return {**start, **{name: ends.get(name, beginning) for name, beginning in first_positions.items()}}
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
-        """A range for each partition, also without records."""
+        """Returns a range for each partition, also without records."""
         return [SourceRange(partition, start.get(partition, last), last) for partition, last in end.items()]
 
 
 class NumberedSource(RangeSource[ElementT]):
     """A source whose partitions number their records, as a log or a queue does (penstock's own).
 
-    A subclass says what exists and reads a range of numbers. Positions, limits, partitions that appear later, and the
-    division of work follow. If records are removed before a stream has read them, the stream fails.
+    A subclass defines which records exist, and reads a range of numbers. Positions, limits, new partitions, and the
+    division of work are handled here. If records are removed before a stream has read them, the stream fails.
 
     Attributes:
-        range_records: How many records are worth a task of their own.
+        range_records: How many records are worth a separate task.
 
     >>> class Log(NumberedSource[str]):
     ...     def bounds(self): return {"a": (10, 14), "b": (0, 1)}
@@ -226,16 +226,16 @@ class NumberedSource(RangeSource[ElementT]):
 
     @abc.abstractmethod
     def bounds(self) -> Mapping[str, tuple[int, int]]:
-        """For each partition, the number of its first record, and the number after its last one."""
+        """Returns, for each partition, the number of its first record, and the number after its last one."""
 
     def first_position(self) -> dict[str, int]:
-        """The first record of each partition."""
+        """Returns the first record of each partition."""
         return {partition: first for partition, (first, _) in self.bounds().items()}
 
     def last_position(self, start: Mapping[str, int], max_records: int | None) -> dict[str, int]:
-        """The end of each partition, or less if there are too many records.
+        """Returns the end of each partition, or less if there are too many records.
 
-        A new partition is only announced: its records are read from the next position on.
+        A new partition is only announced: its records are read starting with the next position.
         """
         bounds = self.bounds()
         # A partition that is gone keeps its position, in case it returns.
@@ -253,7 +253,7 @@ class NumberedSource(RangeSource[ElementT]):
         return ends
 
     def ranges(self, start: Mapping[str, int], end: Mapping[str, int], parallelism: int) -> list[SourceRange]:
-        """A range for each partition, also without records; several for a partition with many."""
+        """Returns a range for each partition, also without records; several for a partition with many."""
         counts = {partition: last - start.get(partition, last) for partition, last in end.items()}
         limit = max(self.range_records, -(-sum(counts.values()) // max(parallelism, 1)))
         return [
@@ -269,11 +269,11 @@ class NumberedSource(RangeSource[ElementT]):
         if end < start:
             what += f"ends before record {end}, but the stream has read it up to record {start}"
             raise refusal(
-                ValueError, what, hint="if it was deleted and made again, begin with a new checkpoint"
+                ValueError, what, hint="if it was deleted and created again, start with a new checkpoint"
             )
         if first > start:
             what += f"begins at record {first}, but the stream has read it only up to record {start}"
-            hint = "keep records longer; begin with a new checkpoint to continue without the lost ones"
+            hint = "keep records longer; start with a new checkpoint to continue without the lost ones"
             raise refusal(ValueError, what, hint=hint)
 
 
@@ -310,19 +310,19 @@ class RangesOfSource(Streamable):
 
     @property
     def has_times(self) -> bool:  # type: ignore[override]
-        """True if its elements have event times of their own."""
+        """True if its elements have their own event times."""
         return self.source.has_times
 
     @property
     def acknowledges(self) -> bool:  # type: ignore[override]
-        """True if its class defines a method for what is never read again."""
+        """True if its class defines a method that acknowledges what is never read again."""
         return type(self.source).commit is not RangeSource.commit
 
 
 class ReadFromSource(SourceTransform[ElementT]):
     """Reads a `RangeSource` (penstock's own; Beam has ``Read`` of a ``BoundedSource``).
 
-    It reads what is there when the pipeline starts; with ``as_stream(...)``, every addition follows.
+    It reads the data that exists when the pipeline starts; with ``as_stream(...)``, it also reads every addition.
 
     Example: ``pipeline | ReadFromSource(Log()).as_stream(max_records_per_batch=100_000)``.
 

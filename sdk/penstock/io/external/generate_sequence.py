@@ -60,14 +60,14 @@ class SequenceSource(graph.Source):
         return replace(schedule, count=min(counts, default=None))
 
     def element(self, number: int, due_micros: int) -> TimestampedValue[int]:
-        """One of the numbers, counted from 0."""
+        """Returns one of the numbers, counted from 0."""
         return TimestampedValue(self.start + number, Timestamp.from_micros(due_micros))
 
 
 class GenerateSequence(PTransform[Any, Any]):
-    """Emits integers from `start` on (Beam's ``GenerateSequence``, with the meaning of Beam's Java SDK).
+    """Emits consecutive integers, beginning with `start` (Beam's ``GenerateSequence``, as in Beam's Java SDK).
 
-    With a `stop` and nothing else, all numbers exist from the beginning, at the minimum timestamp. Otherwise they
+    With only a `stop`, all numbers exist from the beginning, at the minimum timestamp. Otherwise they
     follow the clock: the first arrives when the pipeline starts, and the time when each is due is its event time.
     Without `elements_per_period`, Java's numbers arrive as fast as possible; these arrive 10,000 a second.
 
@@ -117,7 +117,7 @@ class GenerateSequence(PTransform[Any, Any]):
             self._pieces = _pieces(start, stop)
 
     def expand(self, pbegin: PBegin) -> PCollection[int]:
-        """The source, if the numbers follow the clock; else pieces of the sequence, for many tasks to share."""
+        """Returns the source if the numbers follow the clock; otherwise pieces of the sequence, for many tasks."""
         made: PCollection[int]
         if self._pieces is None:
             numbers = pbegin | "GenSequence" >> SourceTransform(self.source)

@@ -59,9 +59,9 @@ class _Match(DoFn):
 
 
 class MatchAll(PTransform[Any, Any]):
-    """The files that each pattern in a PCollection matches, as ``FileMetadata`` (Beam's ``MatchAll``).
+    """Emits the files that each pattern in a PCollection matches, as ``FileMetadata`` (Beam's ``MatchAll``).
 
-    `empty_match_treatment` says whether a pattern may match nothing; otherwise that is a ``BeamIOError``.
+    `empty_match_treatment` decides whether a pattern may match nothing; otherwise that is a ``BeamIOError``.
     """
 
     def __init__(self, empty_match_treatment: str = EmptyMatchTreatment.ALLOW) -> None:
@@ -77,7 +77,7 @@ class MatchAll(PTransform[Any, Any]):
 
 
 class MatchFiles(PTransform[Any, Any]):
-    """The files that a pattern matches, as ``FileMetadata`` (Beam's ``MatchFiles``).
+    """Emits the files that a pattern matches, as ``FileMetadata`` (Beam's ``MatchFiles``).
 
     Wildcards are those of ``ReadFromText``; see `MatchAll` for `empty_match_treatment`.
 
@@ -115,12 +115,12 @@ class ReadableFile:
         return FileSystems.open(self.metadata.path, mime_type, compression)
 
     def read(self, mime_type: str = "application/octet-stream") -> bytes:
-        """All of its bytes."""
+        """Returns all of its bytes."""
         with self.open(mime_type) as file:
             return file.read()
 
     def read_utf8(self) -> str:
-        """All of its text; UnicodeDecodeError if it is not UTF-8."""
+        """Returns all of its text; UnicodeDecodeError if it is not UTF-8."""
         return self.read().decode("utf-8")
 
 
@@ -156,7 +156,7 @@ class ReadMatches(PTransform[Any, Any]):
 
 
 class MatchContinuously(PTransform[Any, Any]):
-    """The files that a pattern matches, at regular intervals (Beam's ``MatchContinuously``).
+    """Emits the files that a pattern matches, at regular intervals (Beam's ``MatchContinuously``).
 
     Args:
         file_pattern: Wildcards as in ``ReadFromText``.
@@ -167,9 +167,9 @@ class MatchContinuously(PTransform[Any, Any]):
         match_updated_files: Whether to emit a changed file again.
         apply_windowing: Whether the output is in fixed windows of `interval`.
         empty_match_treatment: See `MatchAll`.
-        timestamp_cursor: Whether to remember only the latest time of a change, and which files have it. Files that
-            changed earlier then count as seen, also if they appear later. Changed files are emitted again. The files
-            have the time of the look, as without the argument; in Beam they have the time of their change.
+        timestamp_cursor: Whether to remember only the latest time of a change, and the files that have it. Files that
+            changed earlier then count as seen, even if they appear later. Changed files are emitted again. The files
+            have the time of the match, as without the argument; in Beam they have the time of their change.
 
     >>> MatchContinuously("/logs/*", 60, match_updated_files=True, timestamp_cursor=True).match_upd
     True
@@ -261,7 +261,7 @@ class _PastTheCursor(DoFn):
         element: tuple[str, list[tuple[float, FileMetadata]]],
         state: ReadModifyWriteRuntimeState = DoFn.StateParam(CURSOR),
     ) -> Iterator[FileMetadata]:
-        """The new ones of all that is there, in the order of their changes."""
+        """Yields the new ones of all that is there, in the order of their changes."""
         cursor, seen = state.read() or (0.0, set())
         new = [
             (changed, file)

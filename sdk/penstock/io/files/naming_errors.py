@@ -50,7 +50,7 @@ def make_decoding_error(
 
 
 def encode_text(text: str, encoding: str = "utf-8", whose: Callable[[], str] = str) -> bytes:
-    r"""Returns the bytes of a text; the error for a character that the encoding lacks shows no other part of the text.
+    r"""Returns the bytes of a string; the error for a character that the encoding lacks shows no other part of it.
 
     `whose` then says where in the text such a character is, such as ``" in the field team"``.
 

@@ -73,7 +73,7 @@ _settings_of: dict[Any, dict[str, str]] = {}
 
 
 def store_of(path: str) -> Store | None:
-    """The store of a URL; None for any other path.
+    """Returns the store of a URL; None for any other path.
 
     >>> store_of("s3://bucket/a").package, store_of("/a"), store_of("hdfs://host/a")
     ('s3fs', None, None)
@@ -95,7 +95,7 @@ def check_store_url(path: str, where: str | None = None) -> None:
     scheme, _, rest = path.partition("://")
     user = rest.partition("/")[0].rpartition("@")[0]
     if ":" in user or (user and store is _S3):
-        hint = f"take them out, and give them by {store.credentials}"
+        hint = f"remove them, and pass them by {store.credentials}"
         raise refusal(ValueError, f"a URL with {scheme}:// has credentials in it", where=where, hint=hint)
     try:
         for name in ("fsspec", store.package):
@@ -108,7 +108,7 @@ def check_store_url(path: str, where: str | None = None) -> None:
 
 @contextmanager
 def translate_errors(path: str) -> Iterator[None]:
-    """Raises what a store's package raises as an OSError that says what to do, and holds no secret.
+    """Converts errors of a store's package to an OSError with a hint, and without secrets.
 
     The messages of such packages may quote requests with their signatures, and so they are left out.
     """
@@ -258,7 +258,7 @@ def _package(path: str) -> Any:
 
 
 def settings_of_stores() -> dict[str, str]:
-    """The variables of the environment that the packages of stores read."""
+    """Returns the variables of the environment that the packages of stores read."""
     return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
 
 
@@ -422,7 +422,7 @@ class ObjectStore(FileSystem):
 
 
 def _root(path: str) -> str:
-    """Returns what stands before a file's name in a URL: the scheme and the bucket, as the user writes them."""
+    """Returns the part before a file's name in a URL: the scheme and the bucket, as the user writes them."""
     scheme, _, rest = path.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}/"
 

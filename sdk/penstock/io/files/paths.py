@@ -26,7 +26,7 @@ def check_path(path: object, argument: str) -> None:
         what = f"{argument} must be of type string or ValueProvider; got {path!r} instead"
         hint = f"write {argument}={str(path)!r}" if path is not None else f"pass {argument}"
         if isinstance(path, list | tuple):
-            hint = "pass a pattern that all of them match, or read each in a step of its own and Flatten the results"
+            hint = "pass a pattern that all of them match, or read each in a separate step and Flatten the results"
         raise refusal(TypeError, what, hint=hint)
     if path == "":
         raise refusal(ValueError, f"{argument} is empty", hint="pass a path, such as 'data/scores.txt'")
@@ -42,7 +42,7 @@ def check_path(path: object, argument: str) -> None:
 
 
 def known_path(path: Path) -> str | None:
-    """The path as text, or None while a ValueProvider has no value."""
+    """Returns the path as a string, or None while a ValueProvider has no value."""
     if isinstance(path, ValueProvider):
         return str(path.get()) if path.is_accessible() else None
     return path
@@ -86,7 +86,7 @@ def _missing_of_stream(pattern: str) -> str | None:
 
 
 def add_current_folder(pattern: object) -> Any:
-    """A bare file name as a path in the current folder, as Beam writes it.
+    """Returns a bare file name as a path in the current folder, as Beam writes it.
 
     >>> add_current_folder("a.txt"), add_current_folder("/logs/a.txt")
     ('./a.txt', '/logs/a.txt')
@@ -97,7 +97,7 @@ def add_current_folder(pattern: object) -> Any:
 
 
 def files_of(element: str | FileMetadata) -> list[FileMetadata]:
-    """The files of a pattern or a record, which the function reports as inputs of the current step."""
+    """Returns the files of a pattern or a record, which the function reports as inputs of the current step."""
     found = [element] if isinstance(element, FileMetadata) else FileSystems.match([element])[0].metadata_list
     for file in found:
         check_is_file(file.path, "")

@@ -24,7 +24,7 @@ class Shards:
     Attributes:
         file_path_prefix: The beginning of every file's path.
         file_name_suffix: The end of every file's path.
-        num_shards: The number of files; 0 leaves it to the runner.
+        num_shards: The number of files; with 0, the runner decides.
         shard_name_template: The middle: ``S`` is the shard's number, ``N`` the number of shards, both padded with zeros
             to as many digits as letters; ``W`` is the window in seconds since 1970, ``V`` in dates and times; "" means
             one file without a number; None means ``-SSSSS-of-NNNNN``, and for the windows of a stream
@@ -40,11 +40,11 @@ class Shards:
     shard_name_template: str | None = None
 
     def describe(self, format: str) -> str:
-        """The format and the names of the files, for people."""
+        """Returns the format and the names of the files, for people."""
         return f"{format} {self.file_path_prefix}{self.template}{self.file_name_suffix}"
 
     def check(self) -> Shards:
-        """Returns itself if Beam would take the arguments."""
+        """Returns itself if Beam would accept the arguments."""
         check_path(self.file_path_prefix, "file_path_prefix")
         if self.file_name_suffix != "":
             check_path(self.file_name_suffix, "file_name_suffix")
@@ -80,7 +80,7 @@ class Shards:
         return _text(self.file_name_suffix)
 
     def name(self, shard: int, shards: int) -> str:
-        """The path of one file."""
+        """Returns the path of one file."""
         return self.prefix + self._fill(str(shard).zfill, shards) + self.suffix
 
     @property
@@ -89,7 +89,7 @@ class Shards:
         return any(letter in self.template for letter in "VW")
 
     def window_name(self, window: object, pane: int, shard: int, shards: int) -> str:
-        """The path of one file of a stream's window; the name of a later pane contains its number.
+        """Returns the path of one file of a stream's window; the name of a later pane contains its number.
 
         >>> from penstock.transforms.window import IntervalWindow
         >>> Shards("/out/a", ".txt").window_name(IntervalWindow(0, 60), 0, 1, 3)

@@ -11,7 +11,7 @@ from penstock.windows.windowing import Windowing, default_windowing
 
 
 def windowing_of_files(windowing: Windowing, is_bounded: bool, sink: Sink) -> Windowing:
-    """The windowing of elements that a sink writes to files.
+    """Returns the windowing of elements that a sink writes to files.
 
     Bounded input has one window, and ignores the sink's ``triggering_frequency``.
 

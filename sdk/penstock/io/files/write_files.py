@@ -48,7 +48,7 @@ class FileSink:
     """Writes elements to one open file; override its methods (Beam's ``FileSink``)."""
 
     def create_metadata(self, destination: object, full_file_name: str) -> FileAttributes:
-        """The MIME type and the compression of a new file."""
+        """Returns the MIME type and the compression of a new file."""
         return FileAttributes("application/octet-stream", CompressionTypes.AUTO)
 
     def open(self, fh: BinaryIO) -> None:
@@ -83,11 +83,10 @@ class TextSink(FileSink):
 
 
 class WriteToFiles(PTransform[Any, Any]):
-    """Writes elements to files that functions name and fill, and returns `FileResult` records (Beam's
-    ``WriteToFiles``).
+    """Writes elements to files that functions choose, and returns `FileResult` records (Beam's ``WriteToFiles``).
 
-    Python writes the files, through `penstock.io.filesystems.FileSystems`, to a temporary folder. They get their
-    names only when they are complete.
+    Python writes the files, through `penstock.io.filesystems.FileSystems`, to a temporary folder. They get their final
+    names when they are complete.
 
     Args:
         path: The folder.

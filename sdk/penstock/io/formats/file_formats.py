@@ -30,8 +30,8 @@ class FileSource(Streamable):
     Attributes:
         format: The name of the format, for people.
         file_pattern: The path, with wildcards.
-        takes_validate: Whether the user may say that a pattern that matches nothing is no error.
-        validate: Whether it is one.
+        takes_validate: Whether the user may allow a pattern that matches nothing.
+        validate: Whether a pattern that matches nothing is an error.
     """
 
     format: ClassVar[str]
@@ -51,7 +51,7 @@ class RecordFileSource(FileSource):
     Attributes:
         columns: The columns to read; None reads all.
         partition_by: The columns that are in the names of folders, which the pattern has.
-        schema: What has the types of these columns; without it, they are text.
+        schema: What has the types of these columns; without it, they are strings.
     """
 
     columns: tuple[str, ...] | None = field(default=None, kw_only=True)
@@ -117,7 +117,7 @@ class RecordFileSink(ShardedSink):
     Attributes:
         schema: The columns, in the format's own form; None takes them from `element_type`.
         element_type: The type of the elements, where there is no schema.
-        partition_by: The columns by whose values the files are kept apart, in folders.
+        partition_by: The columns whose values divide the files into folders.
     """
 
     schema: Any = None
@@ -133,5 +133,5 @@ class RecordFileSink(ShardedSink):
         return super().describe() + describe_partitions(self.partition_by)
 
     def column_names(self) -> tuple[str, ...] | None:
-        """Returns the names of the columns; None if nothing tells them."""
+        """Returns the names of the columns; None if they are unknown."""
         return column_names_of(self.element_type if self.schema is None else self.schema)

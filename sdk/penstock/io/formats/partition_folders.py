@@ -57,8 +57,8 @@ def pattern_of_table(pattern: object, columns: Sequence[str]) -> Any:
     if not columns:
         return pattern
     if not isinstance(pattern, str):
-        what = "the folder of a table with partitions is not known yet"
-        raise refusal(ValueError, what, hint="pass the path as text, not as an option")
+        what = "the folder of a table with partitions is not yet known"
+        raise refusal(ValueError, what, hint="pass the path as a string, not as an option")
     return partition_pattern(pattern, columns)
 
 
@@ -113,7 +113,7 @@ def check_partition_columns(columns: Sequence[str], names: Sequence[str], where:
 
 
 def escape_value(text: str) -> str:
-    """Returns a text without the characters that have a meaning in names of folders.
+    """Escapes the characters of a string that have a meaning in names of folders.
 
     >>> escape_value("a/b=c: 100 % é")
     'a%2Fb%3Dc%3A 100 %25 é'
@@ -131,7 +131,7 @@ def unescape_value(text: str) -> str:
 
 
 def folder_of_value(column: str, value: object) -> str:
-    """Returns the name of the folder for a text, a whole number, a truth value, a date or None.
+    """Returns the name of the folder for a string, a whole number, a boolean, a date or None.
 
     >>> folder_of_value("day", datetime.date(2026, 1, 2)), folder_of_value("new", True), folder_of_value("day", None)
     ('day=2026-01-02', 'new=true', 'day=__HIVE_DEFAULT_PARTITION__')

@@ -15,7 +15,7 @@ from penstock.typehints import typehints
 
 
 def field_names(element_type: object) -> tuple[str, ...] | None:
-    """The names of a record type's fields, in order; None for any other type.
+    """Returns the names of a record type's fields, in order; None for any other type.
 
     >>> from typing import NamedTuple
     >>> field_names(NamedTuple("Score", [("team", str), ("points", int)]))
@@ -43,12 +43,12 @@ def column_names_of(schema: object) -> tuple[str, ...] | None:
 
 
 def hint_of_records(as_rows: bool) -> Any:
-    """The type of records that are read: rows, or dicts by the names of columns."""
+    """Returns the type of records that are read: rows, or dicts by the names of columns."""
     return Row if as_rows else typehints.Dict[str, Any]
 
 
 def type_of_records(transform: PTransform[Any, Any], pcoll: PCollection[Any], what: str, schema: str) -> Any:
-    """The type of the records that a step writes; ValueError with these words if the elements are none."""
+    """Returns the type of the records that a step writes; ValueError with these words if the elements are none."""
     element_type = pcoll.element_type
     if field_names(element_type) is None:
         hint = f"pass {schema}, or give the elements a NamedTuple type"
@@ -57,7 +57,7 @@ def type_of_records(transform: PTransform[Any, Any], pcoll: PCollection[Any], wh
 
 
 def check_fields_have_columns(schema: object, element_type: object, where: str | None) -> None:
-    """Refuses elements with fields that a given schema lacks; where the type tells no fields, the workers look.
+    """Refuses elements with fields that a given schema lacks; where the type has no fields, the workers check.
 
     >>> from typing import NamedTuple
     >>> Score, Team = NamedTuple("Score", [("team", str), ("points", int)]), NamedTuple("Team", [("team", str)])

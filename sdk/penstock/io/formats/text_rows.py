@@ -63,7 +63,7 @@ class ReadTextRows(SourceTransform[Row]):
     source: Any
 
     def element_type_in(self, pipeline: object) -> Any:
-        """The declared type, or the type found in the files, to which the data must then keep."""
+        """Returns the declared type, or the type found in the files, to which the data must then keep."""
         element_type = super().element_type_in(pipeline)
         if self.get_type_hints().simple_output_type(self.label) is None:
             self.source = replace(self.source, found=element_type)

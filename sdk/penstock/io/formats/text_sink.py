@@ -47,11 +47,11 @@ class TextFileSink(ShardedSink):
         return {name: limit for name, limit in given.items() if limit}
 
     def encode(self, element: object) -> bytes:
-        """An element's bytes, without the line end."""
+        """Returns an element's bytes, without the line end."""
         return to_bytes(element) if self.coder is None else self.coder.encode(element)
 
     def frame_of(self, text: object) -> bytes:
-        """The bytes of the header or the footer; no bytes if there is none."""
+        """Returns the bytes of the header or the footer; no bytes if there is none."""
         if text is None:
             return b""
         return to_bytes(text) + (b"\n" if self.append_trailing_newlines else b"")

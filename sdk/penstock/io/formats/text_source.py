@@ -54,7 +54,7 @@ class TextSource(FileSource):
         return typehints.KV[str, line] if self.with_filename else line
 
     def read_file(self, path: str) -> Iterator[Any]:
-        """The elements of one file, on any of the `FileSystems`, read in Python and not by Spark."""
+        """Yields the elements of one file, on any of the `FileSystems`, read in Python and not by Spark."""
         decode = decode_text if self.coder is None else self.coder.decode
         with add_file_name(path), FileSystems.open(path, compression_type=self.compression_type) as file:
             for record in split_records(
@@ -68,12 +68,12 @@ class TextSource(FileSource):
 
 
 def decode_text(record: bytes) -> str:
-    r"""The record as UTF-8 text, or a UnicodeDecodeError (Beam's ``StrUtf8Coder`` does the same)."""
+    r"""Returns the record as UTF-8 text, or a UnicodeDecodeError (Beam's ``StrUtf8Coder`` does the same)."""
     return record.decode("utf-8")
 
 
 def type_hint_of(coder: Coder) -> Any:
-    """The type that a coder decodes to; ``Any`` if the coder does not say it."""
+    """Returns the type that a coder decodes to; ``Any`` if the coder does not say it."""
     try:
         return coder.to_type_hint()
     except NotImplementedError:

@@ -1,1 +1,1 @@
-"""Sources that are read continuously: when their elements arrive, and how far event time has come."""
+"""Sources that are read continuously: when their elements arrive, and how far event time has advanced."""

@@ -13,16 +13,16 @@ __all__ = ["CustomWatermark"]
 
 
 class CustomWatermark(WatermarkPolicy, ABC):
-    """The base of your own watermark policies: derive from it and define the abstract methods (penstock's own).
+    """The base class of custom watermark policies: derive from it and define its methods (penstock's own).
 
     Tasks that read the source *summarize* the elements of each step, summaries are *merged*, and the watermark
-    *advances* by them, in several places that must agree. So the result of a method may depend only on its arguments,
-    and not on the distribution of elements over summaries or the order of merges. Summaries and states are plain
-    values that can be pickled; no method changes them in place. They are sent and kept with every step, so keep them
-    small. A watermark that goes back is raised to its earlier value.
+    *advances* by them, in several places that must agree. So the result of a method must depend only on its arguments,
+    not on the distribution of elements over summaries or the order of merges. Summaries and states are plain values
+    that can be pickled; no method changes them in place. They are sent and kept with every step, so keep them small. A
+    watermark that moves back is raised to its earlier value.
 
     Attributes:
-        delay: For an ``IdleTimeout``: how far the watermark usually is behind the clock, in seconds.
+        delay: For an ``IdleTimeout``: the usual distance of the watermark behind the clock, in seconds.
 
     >>> class SmallestYet(CustomWatermark):
     ...     def summarize(self, elements):
@@ -66,7 +66,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
         """Returns the next state and the watermark after a step.
 
         Args:
-            state: The present state.
+            state: The current state.
             summary: The summary of the step's elements; None without elements.
             clock: The step's processing time.
 

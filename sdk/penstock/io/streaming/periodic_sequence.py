@@ -55,7 +55,7 @@ class RebaseMode(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class PeriodicSource(graph.Source):
-    """An element every so often, each not before its time has come by the wall clock.
+    """Emits elements at regular intervals, each when the wall clock reaches its time.
 
     >>> source = PeriodicSource(0, 25, 10)
     >>> [due for due, _ in source.schedule()]
@@ -83,7 +83,7 @@ class PeriodicSource(graph.Source):
         if self.start_micros > self.stop_micros:
             seconds = f"{self.start_micros / 1e6:g} and {self.stop_micros / 1e6:g} seconds"
             what = f"a sequence cannot start after it stops: the times are {seconds}"
-            raise refusal(ValueError, what, hint="let the start come before the stop")
+            raise refusal(ValueError, what, hint="pass a start that is before the stop")
 
     def describe(self) -> str:
         return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"
@@ -94,7 +94,7 @@ class PeriodicSource(graph.Source):
         return -((self.start_micros - self.stop_micros) // self.interval_micros)
 
     def starting_at(self, now_micros: int) -> PeriodicSource:
-        """The source without rebasing, for a pipeline that starts now."""
+        """Returns the source without rebasing, for a pipeline that starts now."""
         if self.rebase is RebaseMode.REBASE_NONE:
             return self
         length = self.stop_micros - self.start_micros
@@ -102,7 +102,7 @@ class PeriodicSource(graph.Source):
         return PeriodicSource(now_micros, min(stop, MAX_TIMESTAMP.micros), self.interval_micros, self.data)
 
     def schedule(self, first: int = 0) -> Iterator[tuple[int, TimestampedValue[Any]]]:
-        """The time at which each element is due, in microseconds, and the element, from number `first` on."""
+        """Yields the time at which each element is due, in microseconds, and the element, from number `first` on."""
         due = self.start_micros + first * self.interval_micros
         while due < self.stop_micros:
             yield due, self.element(first, due)
@@ -115,7 +115,7 @@ class PeriodicSource(graph.Source):
         return Schedule(source.start_micros, source.interval_micros, count=source.count)
 
     def element(self, number: int, due_micros: int) -> TimestampedValue[Any]:
-        """The element of a number, which is due at that time."""
+        """Returns the element of a number, which is due at that time."""
         due = Timestamp.from_micros(due_micros)
         if not self.data:
             if self.seconds is None or self.rebase is not RebaseMode.REBASE_NONE:
@@ -160,7 +160,7 @@ class ImpulseSeqGenDoFn(DoFn):
             ManualWatermarkEstimator.default_provider()
         ),
     ) -> Iterable[TimestampedValue[Any]]:
-        """The elements that are due; the rest is left until the next one is."""
+        """Yields the elements that are due; the rest is left until the next one is."""
         first = tracker.current_restriction().start
         for number, (due_micros, value) in enumerate(_sequence(element, self._data).schedule(first), first):
             due = Timestamp.from_micros(due_micros)
@@ -200,9 +200,9 @@ class _PastSequence(DoFn):
 class PeriodicSequence(PTransform[Any, Any]):
     """Emits, for ``(start, stop, interval)``, the times from start to before stop, in seconds (Beam's name).
 
-    Start and stop are timestamps or seconds since the epoch, the interval is in seconds. An element comes when its
-    time has come. As in Beam, the result is unbounded: the pipeline is a stream, and a grouping needs windows or a
-    trigger.
+    Start and stop are timestamps or seconds since the epoch, the interval is in seconds. An element is emitted when the
+    clock reaches its time. As in Beam, the result is unbounded: the pipeline is a stream, and a grouping needs windows
+    or a trigger.
 
     Raises:
         ValueError: While the pipeline runs, if a sequence starts after its end, or its interval is not above 0.
@@ -215,14 +215,14 @@ class PeriodicSequence(PTransform[Any, Any]):
 
 
 class PeriodicImpulse(PTransform[Any, Any]):
-    """An element every `fire_interval` seconds, from the start to before the end (Beam's name).
+    """Emits an element every `fire_interval` seconds, from the start until before the end (Beam's name).
 
-    An impulse that is all in the past when it is built, and not rebased, is bounded; any other is unbounded.
+    An impulse that is completely in the past when it is built, and is not rebased, is bounded; any other is unbounded.
 
     Args:
         start_timestamp: The time of the first element; by default when the transform is built.
-        stop_timestamp: No element comes at or after this time; by default, with `data` when the data ends,
-            else never.
+        stop_timestamp: No element is emitted at or after this time; by default, the impulse stops when `data` ends, or
+            never.
         fire_interval: Seconds between two elements.
         apply_windowing: Whether each element gets a fixed window of `fire_interval` seconds.
         data: The elements; repeated, with a warning, if the impulse is longer. Pairs of a `Timestamp` and a

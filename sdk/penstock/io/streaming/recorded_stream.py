@@ -115,9 +115,9 @@ class RecordedStream(graph.Source):
 def _check_percentile(share: float, time: Timestamp, watermark: Timestamp) -> None:
     if not (isinstance(share, Real) and 0 < share < 1):
         what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
-        hint = "write 0.95 for 95 percent; the watermark itself stands for 100 percent"
+        hint = "write 0.95 for 95 percent; the watermark itself is at 100 percent"
         raise refusal(ValueError, what, hint=hint)
     if time < watermark:
         what = f"the watermark of the percentile {share} is at {time}, behind the watermark itself at {watermark}"
-        hint = "leave it out: the watermark itself stands in"
+        hint = "leave it out: the watermark itself is used"
         raise refusal(ValueError, what, hint=hint)

@@ -28,14 +28,14 @@ class Schedule:
     first_micros: int
     period_micros: int
     per_period: int = 1  # The number of times in a period.
-    count: int | None = None  # The number of times in all; None without an end.
+    count: int | None = None  # The total number of times; None if they never end.
 
     def due_micros(self, number: int) -> int:
-        """The time of that number."""
+        """Returns the time of that number."""
         return self.first_micros - (-number * self.period_micros // self.per_period)
 
     def count_before(self, micros: int) -> int:
-        """The number of earlier times."""
+        """Returns the number of earlier times."""
         passed_micros = micros - self.first_micros - 1
         if passed_micros < 0:
             return 0
@@ -47,19 +47,19 @@ class ScheduledSource(Protocol):
     """A source whose elements are due at the times of a schedule."""
 
     def schedule_from(self, started_micros: int) -> Schedule:
-        """The schedule for a pipeline that starts at that time."""
+        """Returns the schedule for a pipeline that starts at that time."""
 
     def element(self, number: int, due_micros: int) -> TimestampedValue[Any]:
-        """The element of a number, which is due at that time."""
+        """Returns the element of a number, which is due at that time."""
 
 
 def list_due_elements(
     source: ScheduledSource, started_micros: int, from_micros: int, until_micros: int
 ) -> list[TimestampedValue[Any]]:
-    """The elements that arrive from one time on, until just before another, in order.
+    """Returns the elements that arrive from one time until just before another, in order.
 
     Elements that are due before the pipeline starts arrive at its start, and keep their event time. Consecutive
-    intervals give each element once; the first one must contain the start.
+    intervals contain each element once; the first one must contain the start.
 
     >>> from penstock.io.streaming.periodic_sequence import PeriodicSource
     >>> letters = PeriodicSource(0, 100, 10, data=("a", "b", "c"))

@@ -46,11 +46,11 @@ class Streamable(Source):
     """True if its server learns how far a stream has read, which happens when the next micro-batch begins."""
 
     def why_no_stream(self) -> tuple[str, str] | None:
-        """Why it cannot be read as a stream, and what to do instead; None if it can."""
+        """Returns why it cannot be read as a stream, and what to do instead; None if it can."""
         return None
 
     def known_fields(self) -> tuple[str, ...] | None:
-        """The fields of the elements, if the description has them; None if only the data does."""
+        """Returns the fields of the elements, if the description has them; None if only the data does."""
         return None
 
 
@@ -91,7 +91,7 @@ class StreamSource(Source):
         return f"stream of {self.source.describe()}, {self.watermark.describe()}"
 
     def event_time_of(self) -> MicrosOf | None:
-        """A function from an element to its event time in microseconds, which can be pickled; None without event
+        """Returns a function from an element to its event time in microseconds; None without event
         times.
         """
         return None if self.event_time is None else MicrosOf("event_time", self.event_time)
@@ -101,12 +101,12 @@ class StreamSource(Source):
         return None if self.arrival_time is None else MicrosOf("arrival_time", self.arrival_time)
 
     def partition_of(self) -> PartOf | None:
-        """A function from an element to the name of its partition, which can be pickled; or None."""
+        """Returns a function from an element to the name of its partition, which can be pickled; or None."""
         return None if self.partition is None else PartOf("partition", self.partition)
 
 
 def watermark_of(source: Source, watermark: WatermarkPolicy | None, event_time: object) -> WatermarkPolicy:
-    """The policy, by default `IngressTime`; event times need one."""
+    """Returns the policy, by default `IngressTime`; event times need one."""
     if watermark is not None:
         return watermark
     has_times = isinstance(source, Streamable) and source.has_times
@@ -119,7 +119,7 @@ def watermark_of(source: Source, watermark: WatermarkPolicy | None, event_time: 
 
 
 def tick_micros_of(tick: DurationTypes, arrival_time: object) -> int:
-    """The length of a tick, which only recorded arrival times have."""
+    """Returns the length of a tick, which only recorded arrival times have."""
     tick_micros = positive_micros("tick parameter", tick)
     if arrival_time is None and tick_micros != 1_000_000:
         what = f"tick={tick!r} has no meaning without arrival_time: each micro-batch of a live stream is a logical time"
@@ -173,7 +173,7 @@ def reader_options(
 
 def _check_streamable(source: Source) -> None:
     if not source.is_bounded:
-        raise make_value_error(f"{source.describe()} is a stream already", "apply it without as_stream")
+        raise make_value_error(f"{source.describe()} is already a stream", "apply it without as_stream")
     if isinstance(source, InlineValues):
         hint = "apply them without as_stream, and they arrive first; or use a TestStream for their times"
         raise make_value_error("values of the program cannot be read as a stream", hint)

@@ -110,7 +110,7 @@ class MicrosOf:
     def beyond(self) -> ValueError:
         """Returns the error about an element whose time is before the first one, or after the last one."""
         what = f"the {self._noun} of an element is beyond the ends of time"
-        hint = f"give numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
+        hint = f"pass numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
         return refusal(ValueError, what, where="", hint=hint)
 
     def of_all(self, elements: Sequence[Any]) -> list[int]:

@@ -42,7 +42,7 @@ class WatermarkPolicy:
 
     @property
     def percentile_shares(self) -> tuple[float, ...]:
-        """The percentiles that have watermarks of their own; by default none."""
+        """The percentiles that have their own watermarks; by default none."""
         return ()
 
     @property
@@ -51,7 +51,7 @@ class WatermarkPolicy:
         return self
 
     def describe(self) -> str:
-        """The name of its class, with the name of what it wraps."""
+        """Returns the name of its class, with the name of what it wraps."""
         return type(self).__name__
 
 

@@ -1,4 +1,4 @@
-"""Handlers, which load a model and ask it for predictions: `ModelHandler`, and handlers around another one."""
+"""Handlers, which load a model and return its predictions: `ModelHandler`, and handlers around another one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class PredictionResult(NamedTuple):
     """An example and its prediction (Beam's name).
 
     Attributes:
-        example: What the model was given.
+        example: The input of the model.
         inference: Its prediction.
-        model_id: The name of the model, if the handler says it.
+        model_id: The name of the model, if the handler sets it.
     """
 
     example: Any
@@ -29,7 +29,7 @@ class PredictionResult(NamedTuple):
 
 
 class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
-    """Loads a model and makes its predictions (Beam's ``ModelHandler``); subclass it and define both.
+    """Loads a model and returns its predictions: subclass it and define both (Beam's ``ModelHandler``).
 
     Args:
         min_batch_size: These and the next four are arguments of `penstock.BatchElements`: the least size of a batch.
@@ -37,7 +37,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         max_batch_duration_secs: How many seconds a batch of unbounded input may wait for more elements.
         element_size_fn: A function from an example to its share of the size of its batch.
         batch_length_fn: From an example to its length; examples of about one length share a batch.
-        batch_bucket_boundaries: The lengths at which another kind of batch begins.
+        batch_bucket_boundaries: The lengths at which a new kind of batch begins.
         env_vars: Environment variables of the worker, set before the model is loaded.
         unsupported: Beam's ``max_batch_weight``, ``large_model`` and ``model_copies``, which are refused.
 

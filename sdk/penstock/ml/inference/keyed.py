@@ -33,8 +33,8 @@ class KeyedModelHandler(WrappingModelHandler):
 
     Args:
         unkeyed: The handler of the examples; or a list of `KeyModelMapping`, whose keys each belong to one of them.
-        max_models_per_worker_hint: Of several models, how many a worker process holds at a time: the one that was not
-            used for longest goes first. None for all of them.
+        max_models_per_worker_hint: If there are several models, how many a worker process holds at a time: the least
+            recently used one is removed first. None for all of them.
 
     Raises:
         ValueError: If a handler has functions before or after it, a mapping has no key, or a key has two handlers.
@@ -77,9 +77,9 @@ class KeyedModelHandler(WrappingModelHandler):
 
 
 class MaybeKeyedModelHandler(WrappingModelHandler):
-    """A `KeyedModelHandler` for examples that may or may not have keys (Beam's name).
+    """A `KeyedModelHandler` for examples with or without keys (Beam's name).
 
-    Either all are tuples, which are pairs of a key and an example, or none is.
+    Either all elements are tuples of a key and an example, or none is.
     """
 
     def __init__(self, unkeyed: ModelHandler[Any, Any, Any]) -> None:
@@ -159,7 +159,7 @@ class HandlersByKey(ModelHandler[Any, Any, Any]):
         unknown = [key for key in examples if key not in self._number_of_key]
         if unknown:
             what = f"{len(unknown)} keys of a batch have no model handler"
-            raise refusal(ValueError, what, hint="map every key to a handler, or filter the examples before")
+            raise refusal(ValueError, what, hint="map every key to a handler, or filter the examples first")
         found = [(key, self._number_of_key[key], own) for key, own in examples.items()]
         return sorted(found, key=lambda each: each[1])
 
@@ -173,7 +173,7 @@ class Models:
         self._loaded: OrderedDict[int, Any] = OrderedDict()
 
     def get(self, number: int) -> Any:
-        """Returns the model of a handler; the one that was not used for longest makes room for it."""
+        """Returns the model of a handler; if needed, removes the least recently used one."""
         if number not in self._loaded:
             while len(self._loaded) >= self._most:
                 self._loaded.popitem(last=False)

@@ -1,4 +1,4 @@
-"""`RunInference`: the predictions of a model for the elements of a PCollection."""
+"""`RunInference`, which emits the predictions of a model for the elements of a PCollection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.utils import clock as system_clock
 from penstock.utils.shared import Shared
 
 _INSTEAD = {
-    "model_metadata_pcoll": "load the new model in a step of your own, or start the pipeline again with it",
+    "model_metadata_pcoll": "load the new model in your own step, or start the pipeline again with it",
     "watch_model_pattern": "start the pipeline again with the new model; a stream continues where it was",
     "model_identifier": "each RunInference loads its own model; give all examples to one of them, with keys",
     "use_model_manager": "each worker process loads its model; run fewer tasks on a machine, with spark.executor.cores",
@@ -43,13 +43,13 @@ class RunInferenceDLQ(NamedTuple):
 
 
 class RunInference(PTransform[Any, Any]):
-    """The predictions of a model for each element (Beam's ``RunInference``).
+    """Emits the prediction of a model for each element (Beam's ``RunInference``).
 
-    Elements go to the model in batches, see `penstock.BatchElements`. Each worker process loads the model once; a task
-    that Spark repeats asks the model again.
+    Elements are passed to the model in batches, see `penstock.BatchElements`. Each worker process loads the model once;
+    a task that Spark repeats calls the model again.
 
     Args:
-        model_handler: Loads the model, and makes the predictions.
+        model_handler: Loads the model, and returns the predictions.
         clock: An object with ``time_ns``, for metrics; by default the clock of the system.
         inference_args: Passed to each ``run_inference`` of the handler.
         metrics_namespace: The namespace of the metrics; by default the handler's.
@@ -80,7 +80,7 @@ class RunInference(PTransform[Any, Any]):
             raise refusal(TypeError, what, hint="subclass penstock.ml.inference.base.ModelHandler")
         if model_handler.share_model_across_processes() or model_handler.model_copies() != 1:
             what = (
-                f"{type(model_handler).__name__} wants a model that processes share, or several copies of it"
+                f"{type(model_handler).__name__} needs a model that processes share, or several copies of it"
             )
             hint = (
                 "each worker process loads one model; run fewer tasks on a machine, with spark.executor.cores"
@@ -94,7 +94,7 @@ class RunInference(PTransform[Any, Any]):
         self._handling: dict[str, Any] | None = None
 
     def with_monitoring_transform(self, monitoring_transform: PTransform[Any, Any]) -> RunInference:
-        """This transform, with another one that takes the predictions before the functions after the model."""
+        """Returns this transform, with another one that takes the predictions before the functions after the model."""
         self._monitoring_transform = monitoring_transform
         return self
 
@@ -123,7 +123,7 @@ class RunInference(PTransform[Any, Any]):
         return self
 
     def expand(self, pcoll: PCollection[Any]) -> object:
-        """The predictions; with exception handling, a pair with the dead letters.
+        """Returns the predictions; with exception handling, a pair with the dead letters.
 
         Raises:
             Exception: Whatever ``validate_inference_args`` of the handler raises.
@@ -173,7 +173,7 @@ class _Loaded:
 
 
 class RunInferenceDoFn(DoFn):
-    """Asks a model, which all tasks of a worker process share, for the predictions of each batch."""
+    """Emits the predictions of each batch by a model that all tasks of a worker process share."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class RunInferenceDoFn(DoFn):
             self._loaded = self._shared.acquire(self._load)
 
     def process(self, element: Any, inference_args: Any) -> Any:
-        """The predictions of a batch."""
+        """Returns the predictions of a batch."""
         if self._loaded is None:
             # A time limit includes loading, and it holds for `process`.
             self._loaded = self._shared.acquire(self._load)

@@ -9,7 +9,7 @@ class ExactPowers:
     """Sums of the powers of floats, as whole numbers with one common scale.
 
     A float is a whole number over a power of two. So a sum of floats is also one, with as many bits as it needs, and
-    what is added and taken out again is as if it had never come. What is no number is counted apart.
+    what is added and subtracted again leaves no trace. Values that are not numbers are counted separately.
 
     Args:
         power: The highest power.

@@ -209,7 +209,7 @@ def place_of(call: AggregateCall) -> SubqueryPlace | None:
 class _Single(Bag):
     """Holds the one value of a subquery, which may be NULL.
 
-    A new row may come before the old one goes, so that two rows are no error as long as an instant lasts, where rows
+    A new row may come before the old one goes, so that two rows are allowed within an instant, where rows
     are retracted: `OneRow` finds those that stay.
     """
 
@@ -251,7 +251,9 @@ def _max() -> AggregateFunction:
     return MAX
 
 
-_ANY_OF_EQUALS = "of several rows with the same second value, it takes the least or the greatest; Spark any"
+_ANY_OF_EQUALS = (
+    "of several rows with the same second value, it takes the least or the greatest; Spark takes any"
+)
 
 FUNCTIONS = (
     MIN,

@@ -52,7 +52,7 @@ class Cell(Protocol):
         """Returns what is held of no values."""
 
     def change(self, held: Held, value: Any, sign: int) -> None:
-        """Adds a value if the sign is 1, and takes it out if it is -1; None is no value."""
+        """Adds a value if the sign is 1, and subtracts it if it is -1; None does not count."""
 
     def merge(self, held: Held, other: Held) -> None:
         """Adds all that another part holds."""
@@ -248,7 +248,7 @@ class AggregateFunction:
             return False
         value = asked.arguments[at]
         if value.type.name != BOOLEAN.name:
-            raise SqlTypeError(f"{value} is no BOOLEAN", "write TRUE or FALSE")
+            raise SqlTypeError(f"{value} is not a BOOLEAN", "write TRUE or FALSE")
         return bool(self.constant(value, "a flag"))
 
 

@@ -29,7 +29,7 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
 """The records by all names that a query may use."""
 
 _ANY_ORDER = "MIN_BY(x, time) is the first x and MAX_BY(x, time) the last, and ANY_VALUE(x) is any"
-_SKETCH = "nothing can be taken out of a sketch: {}"
+_SKETCH = "a sketch cannot retract values: {}"
 
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE"), _ANY_ORDER),
@@ -44,7 +44,7 @@ REFUSED: Mapping[str, str] = {
         ("APPROX_TOP_K", "APPROX_TOP_K_ACCUMULATE"), "count by x, and write ORDER BY n DESC LIMIT 10"
     ),
 }
-"""Aggregates of Spark that queries have not, and what to write instead."""
+"""Aggregates of Spark that queries do not support, and what to write instead."""
 
 
 def write_for_spark(call: AggregateCall, arguments: Sequence[str], over: str = "") -> str:

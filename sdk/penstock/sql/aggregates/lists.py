@@ -45,7 +45,7 @@ def _bind_text(function: AggregateFunction, asked: Asked) -> AggregateCall:
     text = value if is_text else resolving.cast(value, STRING.or_null(value.type.nullable))
     between: str | bytes = b"" if value.type.name == "BINARY" else ""
     if len(asked.arguments) > 1:
-        given = function.constant(asked.arguments[1], "the text between values")
+        given = function.constant(asked.arguments[1], "the separator")
         between = between if given is None else given
         if not isinstance(between, bytes if value.type.name == "BINARY" else str):
             raise SqlTypeError(

@@ -22,7 +22,7 @@ class _Moments:
 
     Args:
         power: The highest power.
-        result: From the number of values and the sums of their powers, as whole numbers, and the bits behind the point
+        result: From the number of values and the sums of their powers, as whole numbers, and the bits after the point
             of the values, to the result. All values are finite.
         less: The greatest number of values that have no result.
     """
@@ -111,7 +111,7 @@ def _moment(
 class _Pairs(Cell):
     """A result of the exact sums of pairs of floats, and of their products.
 
-    Held is a list: the number of pairs, how many of them are not finite, the bits behind the point of both values, and
+    Held is a list: the number of pairs, how many of them are not finite, the bits after the point of both values, and
     the sums of the first values, the second, the squares of both, and the products.
 
     Args:

@@ -266,7 +266,7 @@ FUNCTIONS = (
         hold=_hold_mode,
         takes_order=True,
         not_in_spark="of several values, Spark takes any",
-        from_spark="of several values that are equally frequent, it takes the least; Spark any",
+        from_spark="of several values that are equally frequent, it takes the least; Spark takes any",
     ),
     AggregateFunction(
         name="APPROX_COUNT_DISTINCT",

@@ -122,7 +122,7 @@ def _length_sum(count: int, total: int) -> object:
 
 
 def _length_mean(count: int, total: int) -> object:
-    """The mean of lengths of time, rounded half up."""
+    """The mean of intervals, rounded half up."""
     if not count:
         return None
     micros = (2 * abs(total) + count) // (2 * count)
@@ -138,7 +138,7 @@ def _subtract_length(micros: int, length: datetime.timedelta) -> int:
 
 
 class _Lengths(Total):
-    """The sum of lengths of time in microseconds, whose sum may be too long while some are still to go."""
+    """The sum of intervals in microseconds, whose sum may be too long while some are still to go."""
 
     def __init__(self, result: Callable[[int, Any], Any]) -> None:
         super().__init__(result, _add_length, _subtract_length)

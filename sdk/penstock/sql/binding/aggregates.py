@@ -28,12 +28,12 @@ class RowBinder(Protocol):
 
 @dataclass(frozen=True)
 class CalledAggregate:
-    """A call of an aggregate with what stands behind it, as parts of the tree.
+    """A call of an aggregate with the clauses after it, as parts of the tree.
 
     Attributes:
         node: The call itself.
         arguments: Its arguments.
-        distinct: Whether DISTINCT stands before them.
+        distinct: Whether DISTINCT precedes them.
         orders: What ORDER BY names, inside the parentheses or in WITHIN GROUP.
         condition: The condition of FILTER, or None.
         nulls: ``IGNORE NULLS``, ``RESPECT NULLS``, or empty.
@@ -53,7 +53,7 @@ class CalledAggregate:
 
 
 def called_aggregate(statement: Statement, node: object) -> CalledAggregate | None:
-    """Returns a call of an aggregate with what stands behind it; None if a part of the tree is something else."""
+    """Returns a call of an aggregate with the clauses after it; None if a part of the tree is something else."""
     match node:
         case exp.Filter():
             found = called_aggregate(statement, node.this)

@@ -107,7 +107,7 @@ class ExpressionBinder:
         if isinstance(scalar, Literal):
             return scalar
         if columns_of(scalar):
-            self._statement.refuse(node, "a constant belongs here", "write a literal")
+            self._statement.refuse(node, "expected a constant here", "write a literal")
         [value] = Projection((scalar,))(())
         return Literal(value, scalar.type)
 
@@ -145,7 +145,7 @@ class ExpressionBinder:
         """The value that a lambda is called with."""
         found = self._env.parameters.get(node.name.lower())
         if found is None:
-            hint = "aggregate the array before, in a subquery"
+            hint = "aggregate the array first, in a subquery"
             self._statement.refuse(node, f"{node.name!r} is a parameter of a lambda around this", hint)
         return found
 
@@ -183,11 +183,11 @@ class ExpressionBinder:
 
     def _refuse_in_lambda(self, node: exp.Expression | exp.Query, what: str) -> None:
         if self._env.parameters:
-            self._statement.refuse(node, f"{what} cannot be inside a lambda", "select it in FROM before")
+            self._statement.refuse(node, f"{what} cannot be inside a lambda", "select it in FROM first")
 
     def _lambda_outside(self, node: exp.Expression) -> Scalar:
         hint = "write it as an argument of TRANSFORM, FILTER, AGGREGATE or another of their kind"
-        return self._statement.refuse(node, "a lambda stands alone", hint)
+        return self._statement.refuse(node, "a lambda is not an argument of a function", hint)
 
     def _column(self, node: exp.Column) -> Scalar:
         refuse, rows = self._statement.refuse, self._env.rows
@@ -218,7 +218,7 @@ class ExpressionBinder:
             self._statement.refuse(node, what, "select it with an alias")
         arrival = self._env.rows.arrival
         if arrival is None:
-            what = "rows of this query have no Sys.MTime of their own"
+            what = "rows of this query do not have their own Sys.MTime"
             self._statement.refuse(node, what, "use it where the table is read")
         return arrival
 
@@ -260,7 +260,7 @@ class ExpressionBinder:
             refuse_aggregates_inside(self._statement, called)
             call = bind_aggregate(self._statement, called, self._of_rows())
             if self.reads_around_only(called.node):
-                what = f"{called.node.sql()} aggregates columns of the query around this one only"
+                what = f"{called.node.sql()} aggregates only columns of the outer query"
                 hint = "select it in a subquery of that query's FROM, and name its column here"
                 self._statement.refuse(called.node, what, hint)
             return grouping.call(call)
@@ -326,7 +326,7 @@ class ExpressionBinder:
         if name in BOUNDS and len(arguments) == 1 and arguments[0].type.name == "WINDOW":
             return bound_of(arguments[0], BOUNDS.index(name))
         if name in WINDOWS:
-            self._statement.refuse(node, f"{name} belongs into GROUP BY or FROM", SPELLINGS[name])
+            self._statement.refuse(node, f"{name} belongs in GROUP BY or FROM", SPELLINGS[name])
         return self._statement.call(node, name, arguments)
 
     def _function_with_parts(self, node: exp.Expression, name: str, parts: list[Any]) -> Scalar:
@@ -597,7 +597,7 @@ class ExpressionBinder:
         if target is None:
             names = sorted({"DECIMAL", *map(str, _TYPES.values())})
             what = f"CAST to {node.sql()} is not supported"
-            self._statement.refuse(node, what, f"there are {', '.join(names)}")
+            self._statement.refuse(node, what, f"use one of {', '.join(names)}")
         return target
 
     def _decimal_type(self, node: exp.DataType) -> SqlType:
@@ -607,9 +607,9 @@ class ExpressionBinder:
             *(10, 0)[len(node.expressions) :],
         )
         if not 1 <= precision <= types.DIGITS_MAX or not 0 <= scale <= precision:
-            what = f"DECIMAL({precision}, {scale}) has other digits than a DECIMAL may have"
+            what = f"DECIMAL({precision}, {scale}) is not a valid DECIMAL"
             self._statement.refuse(
-                node, what, "write at most 38 digits, and not more of them behind the point"
+                node, what, "write at most 38 digits, and not more of them after the point"
             )
         return types.decimal_type(precision, scale)
 

@@ -106,7 +106,7 @@ def bind_generator(statement: Statement, called: Called, expressions: Expression
     count = called.record.constants
     for each in given[:count]:
         if each.find(exp.Column) is not None:
-            what = f"{called.name} takes a constant here, and {each.sql()} is not one"
+            what = f"{called.name} takes a constant here, but {each.sql()} is not a constant"
             statement.refuse(each, what, "EXPLODE(SEQUENCE(a, b)) makes numbers of columns")
     arguments: list[Scalar] = [
         *map(expressions.constant, given[:count]),
@@ -126,8 +126,8 @@ def refuse_inside(statement: Statement, called: Called) -> NoReturn:
     """Refuses a generator inside an expression."""
     if called.record.in_from_only:
         hint = f"write FROM t, LATERAL {called.name}(…) AS x"
-        statement.refuse(called.node, f"{called.name} belongs into FROM", hint)
-    what = f"{called.name} makes rows, and stands inside an expression"
+        statement.refuse(called.node, f"{called.name} belongs in FROM", hint)
+    what = f"{called.name} makes rows, and is inside an expression"
     statement.refuse(called.node, what, "select it in a subquery of FROM, and name its column here")
 
 
@@ -173,7 +173,7 @@ def view_of(statement: Statement, node: exp.Expression, scope: Scope, expression
     called = called_generator(statement, node.this)
     if called is None or called.record.in_from_only:
         name = node.this.name.upper() if called is None else called.name
-        what = f"LATERAL VIEW takes a generator that may be selected, and {name} is not one"
+        what = f"LATERAL VIEW takes a generator that can be selected, but {name} is not one"
         hint = "write it in FROM" if called is not None else hint_at_name(name, _SELECTED)
         statement.refuse(node.this, what, hint)
     bound = bind_generator(statement, called, expressions)
@@ -276,7 +276,7 @@ class SelectedGenerators:
 
     def _refuse_names(self, node: exp.Expression) -> None:
         if isinstance(node, exp.Aliases):
-            what = "several names stand behind an expression that makes one column"
+            what = "several names follow an expression that makes one column"
             self.statement.refuse(node, what, "write one name, or a generator such as POSEXPLODE")
 
     def refuse_over(self, has_over: bool) -> None:

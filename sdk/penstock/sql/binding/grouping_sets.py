@@ -1,4 +1,4 @@
-"""ROLLUP, CUBE and GROUPING SETS: which keys each row is grouped by, and the functions that tell them apart."""
+"""ROLLUP, CUBE and GROUPING SETS: which keys each row is grouped by, and the functions that distinguish them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def bind_grouping_function(
     name = node.name.upper()
     if not grouping.sets:
         hint = "write GROUP BY ROLLUP (a, b), CUBE or GROUPING SETS"
-        statement.refuse(node, f"{name} tells grouping sets apart, and there are none", hint)
+        statement.refuse(node, f"{name} distinguishes grouping sets, and the query has none", hint)
     keys = grouping.keys[: grouping.shown]
     if name == "GROUPING_ID" and not node.expressions:
         return grouping.grouping_id()
@@ -127,7 +127,7 @@ def bind_grouping_function(
     for each in node.expressions:
         value = rows.scalar(each)
         if value not in keys:
-            statement.refuse(each, f"{name} takes keys of the grouping, and {value} is none", "name a key")
+            statement.refuse(each, f"{name} takes keys of the grouping, and {value} is not one", "name a key")
         places.append(keys.index(value))
     found: Scalar | None = None
     for place in places:

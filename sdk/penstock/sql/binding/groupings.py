@@ -175,7 +175,7 @@ class GroupingBinder:
             others = {str(key) for at, key in enumerate(keys) if at not in places}
             if others != set(map(str, below.partition)):
                 hint = "name the other keys of GROUP BY in PARTITION BY, and no more"
-                self.statement.refuse(None, "sessions are of other rows than the groups", hint)
+                self.statement.refuse(None, "the sessions are of different rows than the groups", hint)
         if grouping.sets:
             relation, keys = _expanded(relation, grouping)
         return Aggregate(relation, keys, tuple(grouping.calls), _columns_of(grouping), *places)

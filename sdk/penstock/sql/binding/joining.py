@@ -44,7 +44,7 @@ def make_join(
     is_asof: bool,
     refuse: Refuse,
 ) -> Relation:
-    """The join of two relations.
+    """Returns the join of two relations.
 
     Args:
         left: The left rows.
@@ -68,9 +68,7 @@ def make_join(
         rest = []
     if as_of is not None:
         if rest or not equal:
-            refuse(
-                "a join with the valid row takes equal columns and nothing else", "write the rest in WHERE"
-            )
+            refuse("a join with the valid row takes only equal columns", "write the rest in WHERE")
         return _by_validity(left, right, kind, equal, as_of, refuse)
     if (validity := _of_valid(left, right, kind, equal, rest)) is not None:
         return validity
@@ -84,7 +82,7 @@ def make_join(
 
 
 def push_filter_down(relation: Filter) -> Relation:
-    """A filter whose parts also act below it.
+    """Returns a filter whose parts also act below it.
 
     Over an inner join, they become its keys or go below it. Over numbered rows, they limit how many are numbered. What
     does not read generated columns acts before rows are generated.
@@ -131,7 +129,7 @@ def split_below_generator(relation: Generate, parts: Iterable[Scalar]) -> tuple[
 
 
 def push_parts_down(relation: Relation, parts: Iterable[Scalar]) -> Relation:
-    """The rows for which all parts of a condition are true, which also act below."""
+    """Returns the rows for which all parts of a condition are true, which also act below."""
     condition = conjoin(parts)
     return relation if condition is None else push_filter_down(Filter(relation, condition))
 
@@ -152,7 +150,7 @@ def _push_below_left_join(join: Join, condition: Scalar) -> Relation:
 
 
 def push_semijoin_down(join: Join) -> Relation:
-    """A semi join or an anti join of the result of inner joins, as one of the table whose rows it reads."""
+    """Returns a semi join or an anti join of the result of inner joins, as one of the table whose rows it reads."""
     return _pushed_semijoin(join) or join
 
 

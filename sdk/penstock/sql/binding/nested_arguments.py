@@ -15,7 +15,7 @@ from penstock.scalars.types import SqlType
 from penstock.sql.binding.statement import Statement
 
 _SCALARS = {"ARRAYS_ZIP": 0, "STRUCT": 1}
-"""Functions whose arguments get names, and the number of the first argument that has no name of its own."""
+"""Functions whose arguments get names, and the number of the first argument that has no name."""
 NameAndValue = tuple[str, Scalar]
 
 
@@ -67,7 +67,7 @@ def _lambda(
     record = FUNCTIONS[name]
     parameters = record.parameters
     if parameters is None:
-        statement.refuse(node, f"{name} takes no lambda", "pass a value")
+        statement.refuse(node, f"{name} does not take a lambda", "pass a value")
     kinds = statement.typed(node, lambda: parameters(before))
     names = tuple(each.name for each in node.expressions)
     if not 1 <= len(names) <= len(kinds):

@@ -64,7 +64,7 @@ def bind_on_with_queries(
         condition = condition or _condition(expressions, part, sides[1], left)
         if condition is None:
             what = "a condition with a subquery in ON of an outer join reads columns of both tables"
-            statement.refuse(part, what, "join the query in FROM before, or write an inner JOIN")
+            statement.refuse(part, what, "join the query in FROM first, or write an inner JOIN")
         found[at].append(condition)
     lefts = _with_columns(left.relation, sides[0].relation, found[0])
     rights = _with_columns(right.relation, sides[1].relation, found[1])

@@ -120,7 +120,7 @@ class OverBinder:
                 )
             return self._aggregate(node, name, arguments, self._frame(node, name, window, spec))
         if name not in FUNCTIONS:
-            hint = f"there are {', '.join(FUNCTIONS)}, and aggregates"
+            hint = f"use one of {', '.join(FUNCTIONS)}, or an aggregate"
             self.statement.refuse(node, f"{name}() OVER is not supported", hint)
         if any(isinstance(each, exp.Distinct) for each in arguments):
             self._refuse_distinct(node, name)
@@ -131,7 +131,7 @@ class OverBinder:
         if not window.orders:
             self.statement.refuse(node, f"{name}() OVER needs an order", "write OVER (… ORDER BY …)")
         if spec is not None:
-            self.statement.refuse(node, f"{name}() OVER takes no frame", "leave out ROWS or RANGE")
+            self.statement.refuse(node, f"{name}() OVER does not take a frame", "leave out ROWS or RANGE")
         if ignores is not None and name not in NEIGHBOURS:
             self.statement.refuse(node, f"{name} does not take IGNORE or RESPECT NULLS", "leave it out")
         if name in NEIGHBOURS:
@@ -220,7 +220,7 @@ class OverBinder:
             self.statement.refuse(part, f"the number of {name} is the same for all rows", "write a literal")
         value = self.expressions.constant(part).value
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            what = f"{name} takes a whole number from {least} on"
+            what = f"{name} takes a whole number, {least} or more"
             self.statement.refuse(part, what, hint or f"write {least}, or more")
         return value
 
@@ -260,13 +260,15 @@ class OverBinder:
                 self.statement.refuse(node, what, "write BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
             return None
         if not isinstance(bound, exp.Expression):
-            self.statement.refuse(node, f"{bound} is no bound of a frame", "write CURRENT ROW or 3 PRECEDING")
+            self.statement.refuse(
+                node, f"{bound} is not the bound of a frame", "write CURRENT ROW or 3 PRECEDING"
+            )
         offset = self._rows(node, bound) if unit == "ROWS" else self._distance(node, window, bound)
         return -offset if side == "PRECEDING" and offset else offset
 
     def _rows(self, node: exp.Expression, bound: exp.Expression) -> Offset:
         if isinstance(bound, exp.Interval):
-            self.statement.refuse(bound, "ROWS counts rows", "write RANGE for a length of time")
+            self.statement.refuse(bound, "ROWS counts rows", "write RANGE for an interval")
         return self._whole(node, "ROWS", bound, 0, "write 3 PRECEDING or 3 FOLLOWING")
 
     def _distance(self, node: exp.Expression, window: _Window, bound: exp.Expression) -> Offset:
@@ -293,9 +295,7 @@ class OverBinder:
                 "DOUBLE": (int, float, Decimal),
             }
             if isinstance(offset, bool) or not isinstance(offset, fits.get(kind, ())):
-                what = (
-                    f"{order.scalar} is {order.scalar.type}, and {bound.sql()} is no distance of such values"
-                )
+                what = f"{order.scalar} is {order.scalar.type}, and {bound.sql()} is not a distance between such values"
                 hint = (
                     "write INTERVAL '1' HOUR"
                     if kind in _TIMES
@@ -316,7 +316,7 @@ class OverBinder:
     def compute(
         self, relation: Relation, place: Callable[[Scalar], Scalar]
     ) -> tuple[Relation, Callable[[Scalar], Scalar]]:
-        """Returns the rows with the results, and what puts their columns in the place of calls.
+        """Returns the rows with the results, and what replaces calls by their columns.
 
         Args:
             relation: The rows.

@@ -131,13 +131,17 @@ def _refuse_system_columns(statement: Statement, rendering: str | None) -> None:
     """Refuses what only a stream of changes has a value for."""
     for item in statement.rendered.expressions:
         if system := system_column(item.unalias()):
-            shown = f"a {rendering} shows none" if rendering else "a query without STREAM shows none"
-            what = f"{system} tells of changes, and {shown}"
+            shown = (
+                f"a {rendering} does not show them"
+                if rendering
+                else "a query without STREAM does not show them"
+            )
+            what = f"{system} describes changes, and {shown}"
             statement.refuse(item.unalias(), what, "write SELECT STREAM")
 
 
 def _check_sessions(statement: Statement, relation: Relation) -> None:
-    """Refuses sessions that no grouping makes: only the rows of a group tell where one ends."""
+    """Refuses sessions that no grouping makes: only the rows of a group show where one ends."""
     waiting, seen = [relation], {id(relation)}
     while waiting:
         outer = waiting.pop()
@@ -418,7 +422,7 @@ class Binder:
     def _refuse_misplaced(self, tree: exp.Expression) -> None:
         rendering = rendering_of(tree)
         if rendering is not None and tree is not self.statement.rendered:
-            what = f"SELECT {rendering} stands inside another query"
+            what = f"SELECT {rendering} is inside another query"
             self.statement.refuse(tree, what, "write it outermost")
         for name, key in _REFUSED.items():
             if tree.args.get(key):
@@ -430,7 +434,7 @@ class Binder:
         if found := self.statement.aggregate_in(node):
             what, hint = f"the aggregate {found.name.upper()} is in WHERE", "write it in HAVING"
             if self.around and self.expressions(scope).reads_around_only(found):
-                what = f"{found.sql()} aggregates columns of the query around this one only"
+                what = f"{found.sql()} aggregates only columns of the outer query"
                 hint = "select it in a subquery of that query's FROM, and name its column here"
             self.statement.refuse(found, what, hint)
         plain, tests, others = [], [], []
@@ -538,7 +542,7 @@ class Binder:
     def _whole(self, node: exp.Expression, clause: str) -> int:
         value = self.expressions(scope_of(Values(((),), ()), None)).constant(node).value
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            what = f"{clause} takes a whole number from 0 on"
+            what = f"{clause} takes a whole number, 0 or more"
             self.statement.refuse(node, what, f"write {clause} 10")
         return value
 

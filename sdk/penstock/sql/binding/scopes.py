@@ -69,7 +69,7 @@ class Scope:
     arrival: Scalar | None = None
 
     def find(self, qualifier: str | None, name: str, refuse: Refuse) -> Scalar:
-        """The value of a column by its name; upper and lower case are the same, as in Spark."""
+        """Returns the value of a column by its name; upper and lower case are the same, as in Spark."""
         named = [each for each in self.visible if _same(each.name, name)]
         found = [each for each in named if qualifier is None or _same(each.qualifier, qualifier)]
         if qualifier is None:
@@ -81,7 +81,7 @@ class Scope:
         if distinct:
             owners = sorted({str(each.qualifier) for each in found})
             hint = (
-                "write TABLE.COLUMN" if len(owners) > 1 else "name one of them with AS, in the query inside"
+                "write TABLE.COLUMN" if len(owners) > 1 else "rename one of them with AS, in the inner query"
             )
             return refuse(f"the column {name!r} is ambiguous: it is in {' and in '.join(owners)}", hint)
         full = name if qualifier is None else f"{qualifier}.{name}"
@@ -104,7 +104,7 @@ class Scope:
         return any(_same(each.qualifier, qualifier) for each in self.visible)
 
     def star(self, qualifier: str | None) -> Iterator[Visible]:
-        """The columns that ``*`` stands for."""
+        """Yields the columns that ``*`` stands for."""
         for each in self.visible:
             if each.in_star and (qualifier is None or _same(each.qualifier, qualifier)):
                 yield each
@@ -138,7 +138,7 @@ class Grouping:
         calls: The aggregates that were found so far.
         beside: What joins the queries that expressions read besides to the grouped result.
         sets: The places of the keys that each grouping set has; none if all rows are grouped by all keys.
-        shown: The number of keys that the query names; the others, behind them, tell grouping sets apart.
+        shown: The number of keys that the query names; the others, behind them, distinguish grouping sets.
     """
 
     inner: Scope
@@ -161,7 +161,7 @@ class Grouping:
         return Column(self.shown, GROUPING_ID.name, GROUPING_ID.type)
 
     def key(self, scalar: Scalar) -> Column | None:
-        """The column of a key, if a value is one."""
+        """Returns the column of a key, if a value is one."""
         if scalar in self.keys:
             at = self.keys.index(scalar)
             return Column(
@@ -170,20 +170,20 @@ class Grouping:
         return None
 
     def call(self, call: AggregateCall) -> Column:
-        """The column of an aggregate."""
+        """Returns the column of an aggregate."""
         if call not in self.calls:
             self.calls.append(call)
         return Column(len(self.keys) + self.calls.index(call), call.name, call.type)
 
     def add_beside(self, columns: Columns, join: Callable[[Relation], Relation]) -> tuple[Column, ...]:
-        """The columns that a join will add; `placed` moves them to their places behind all aggregates."""
+        """Returns the columns that a join will add; `placed` moves them to their places behind all aggregates."""
         first = _BESIDE + self.beside_width
         self.beside.append(join)
         self.beside_width += len(columns)
         return columns_as_scalars(columns, first)
 
     def placed(self, scalar: Scalar) -> Scalar:
-        """A value of the grouped result, once all aggregates are known."""
+        """Returns a value of the grouped result, once all aggregates are known."""
         behind = len(self.keys) + len(self.calls) - _BESIDE
         return shift_columns(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
 

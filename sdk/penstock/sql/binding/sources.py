@@ -105,7 +105,7 @@ class SourceBinder:
         kind = self._join_kind(join)
         kind = "inner" if kind == "cross" else kind
         if kind not in ("inner", "left") or join.args.get("using"):
-            what = "LATERAL belongs into CROSS JOIN, JOIN … ON or LEFT JOIN … ON"
+            what = "LATERAL belongs in CROSS JOIN, JOIN … ON or LEFT JOIN … ON"
             if isinstance(join.this, exp.Unnest):
                 what = what.replace("LATERAL", "UNNEST")
             self.statement.refuse(join.this, what, "write JOIN LATERAL (SELECT …) AS t ON …")
@@ -353,7 +353,7 @@ class SourceBinder:
         micros = [self.statement.interval(each) for each in given]
         if name == "VALIDITY_WINDOW":
             if lengths or micros:
-                self.statement.refuse(node, "VALIDITY_WINDOW takes no length", SPELLINGS[name])
+                self.statement.refuse(node, "VALIDITY_WINDOW does not take a length", SPELLINGS[name])
             return add_window_columns(
                 scope, lambda columns: Valid(scope.relation, keys, time, columns), time.type
             )

@@ -18,7 +18,7 @@ from penstock.sql.plan.relations import Columns
 from penstock.sql.user_functions import UserFunction
 
 GROUPING_FUNCTIONS = frozenset(["GROUPING", "GROUPING_ID"])
-"""The functions that tell grouping sets apart."""
+"""The functions that distinguish grouping sets."""
 _Typed = TypeVar("_Typed")
 
 
@@ -45,7 +45,7 @@ class Statement:
         text: Its text.
         tables: What it may read, and the user's functions.
         views: The names of the views in whose definitions it stands.
-        has_arrival: Whether rows of inputs tell when they arrived.
+        has_arrival: Whether rows of inputs have their arrival times.
         until_micros: The processing time after which rows are not seen; None sees all.
         rendered: The SELECT that may name a rendering.
         bound_views: The results of views that are bound, by their names. A view that several queries name is one
@@ -104,7 +104,7 @@ class Statement:
         return None
 
     def interval(self, node: exp.Expression) -> int:
-        """Returns the microseconds of a length of time."""
+        """Returns the microseconds of an interval."""
         if isinstance(node, exp.Interval):
             unit = node.args.get("unit")
             if isinstance(unit, exp.IntervalSpan):
@@ -116,7 +116,7 @@ class Statement:
             if micros is not None:
                 return micros
         return self.refuse(
-            node, "a length of time belongs here", "write INTERVAL '10' MINUTES; months have no fixed length"
+            node, "expected an interval here", "write INTERVAL '10' MINUTES; months have no fixed length"
         )
 
 

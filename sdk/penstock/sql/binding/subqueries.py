@@ -350,5 +350,5 @@ def refused(statement: Statement, node: exp.Expression) -> Iterator[None]:
                 "EMIT",
                 "write EMIT at the end of that query, or in a view that reads none of its columns",
             )
-        what = f"{part} in a subquery reads columns of the query around it, which is not supported"
+        what = f"{part} in a subquery reads columns of the outer query, which is not supported"
         statement.refuse(node, what, hint)

@@ -31,7 +31,7 @@ def refuse_over(statement: Statement, node: exp.Expression) -> NoReturn:
     name = name_of(call_of(node))
     if nested:
         statement.refuse(node, f"{name}() OVER is inside another OVER", "compute the inner one in a subquery")
-    what = f"{name}() OVER stands where rows are not complete yet"
+    what = f"{name}() OVER is in a place where rows are not complete yet"
     statement.refuse(node, what, "write it in SELECT or QUALIFY, or in a query inside this one")
 
 

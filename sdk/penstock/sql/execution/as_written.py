@@ -58,7 +58,7 @@ def read_as_written(
         functions: The names of the user's functions, in capitals.
 
     Raises:
-        NotForSpark: It has something that Spark has not, or that means something else there.
+        NotForSpark: It has something that Spark lacks, or that has another meaning there.
 
     >>> read_as_written("SELECT TABLE RANK() OVER (ORDER BY a) FROM `b c`", ["a", "b c", "c"], {}, ()).text
     'SELECT       RANK() OVER (ORDER BY a) FROM `b c`'

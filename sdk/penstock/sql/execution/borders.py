@@ -82,7 +82,7 @@ def change_border(
         taken = rows.remove(row, form)
         if taken is None:
             what = f"a row of type {type(row).__name__} is retracted, but it is not there"
-            hint = "steps before must make the same of a row when it comes and when it is retracted"
+            hint = "earlier steps must return the same for a row when it is added and when it is retracted"
             raise refusal(ValueError, what, hint=hint)
         # The row that was there may look different from its retraction.
         retracted.append(taken[0])

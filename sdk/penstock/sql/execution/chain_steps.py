@@ -270,7 +270,7 @@ class JoinPairs(ChainStep):
             name = name if place is None else names[place]
         if name not in bag:
             what = f"a row of type {type(row).__name__} is retracted, but it is not there"
-            hint = "steps before must make the same of a row when it comes and when it is retracted"
+            hint = "earlier steps must return the same for a row when it is added and when it is retracted"
             raise refusal(ValueError, what, hint=hint)
         row = bag[name].pop()
         if not bag[name]:

@@ -17,7 +17,7 @@ ANY            all numbers as one DECIMAL; lists, tuples, dicts and rows by thei
 others         the value itself
 =============  =================================================================================================
 
-NULL is a form of its own: groups have it as a key, and joins leave it out. Values of different types are cast to a
+NULL is its own form: groups have it as a key, and joins leave it out. Values of different types are cast to a
 common type before they are compared (`penstock.scalars.types.find_common_type`), as in Spark.
 
 What a query shows of a group's key is, as in Spark, a value of the group, and not the form: see `has_forms`.

@@ -144,7 +144,7 @@ class _Ranking:
 
 
 class FirstRowsFn(CombineFn):
-    """The first rows in an order, from a place on, where no row is retracted.
+    """The first rows in an order, after an offset, where no row is retracted.
 
     It holds the first rows in their order. A row behind the last of them is left out at once.
 
@@ -204,7 +204,7 @@ Held = tuple[list[SqlRow], list[SqlRow]]
 
 
 class FirstRowsOfAllFn(CombineFn):
-    """The first rows in an order, from a place on, where rows may be retracted: it holds all of them, in their order.
+    """The first rows in an order, after an offset, where rows may be retracted: it holds all of them, in their order.
 
     Args:
         rank: Makes the rank of a row.

@@ -108,7 +108,7 @@ class ChainFn(ChainDoFn):
 
 
 def elements_of(change: Change, micros: int, window: BoundedWindow) -> list[WindowedValue]:
-    """The rows of a change as elements, those that are retracted first."""
+    """Returns the rows of a change as elements, those that are retracted first."""
     return [
         create(row, micros, (window,), unknown_pane(kind))
         for rows, kind in zip(change, kinds_of(change), strict=True)

@@ -138,7 +138,7 @@ class Lowering:
         self._labels: dict[str, int] = {}
 
     def lower(self, relation: Relation) -> PCollection[Any]:
-        """The rows of a relation; a relation that is used twice is computed once."""
+        """Returns the rows of a relation; a relation that is used twice is computed once."""
         known = self._done.get(id(relation))
         if known is None:
             known = self._done[id(relation)] = relation, self._lower(relation)
@@ -384,7 +384,7 @@ class Lowering:
         return self._in_one_window(pairs) | label >> ParDo(compute).with_output_types(hint)
 
     def _top_of_windows(self, relation: Top, emitted: Emitted) -> PCollection[Any] | None:
-        """The first rows of each window, given when the watermark has passed it; None if partitions are no windows."""
+        """The first rows of each window, given when the watermark has passed it; None if partitions are not windows."""
         emit = emitted.emit
         if not emit.watermark or emit.before is not None or emit.after is not None or emitted.past is None:
             return None
@@ -689,10 +689,10 @@ def rows_in_windows(relation: Relation) -> tuple[Relation, tuple[Scalar, ...], W
 def remove_windows(
     relation: Aggregate,
 ) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
-    """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
+    """Returns a grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
 
     Returns:
-        The rows; the keys besides the window; the aggregates; and the windows.
+        The rows; the keys other than the window; the aggregates; and the windows.
     """
     if relation.start is None or relation.end is None:
         return None
@@ -704,7 +704,7 @@ def remove_windows(
     partial: tuple[Scalar, ...] = ()
     if expand is not None:
         partial = tuple(replace_scalars(key, scalars) for key in expand.keys)
-        # The columns of grouping sets stand behind the bounds of the windows.
+        # The columns of grouping sets come after the bounds of the windows.
         scalars = (*scalars, *columns_as_scalars(expand.columns[len(expand.input.columns) :], width + 2))
     keys = tuple(
         replace_scalars(key, scalars)
@@ -778,7 +778,7 @@ def rank_in_windows(relation: Top) -> RankedInWindows | None:
 
 
 def windowfn_of(windowed: Windowed) -> WindowFn:
-    """The windows of the model."""
+    """Returns the windows of the model."""
     size, step, offset = (
         micros / 1_000_000 for micros in (windowed.size_micros, windowed.step_micros, windowed.offset_micros)
     )
@@ -796,7 +796,7 @@ def windowfn_of(windowed: Windowed) -> WindowFn:
 
 
 def trigger_of(emit: Emit) -> TriggerFn:
-    """The trigger that does what an EMIT clause says.
+    """Returns the trigger that does what an EMIT clause says.
 
     >>> trigger_of(Emit(before=Delay(0)))
     Repeatedly(AfterArrival())
@@ -822,12 +822,12 @@ def form_of(columns: Columns) -> CanonicalRow | None:
 
 
 def hint_of(columns: Columns) -> object:
-    """The type hint of the rows of a relation."""
+    """Returns the type hint of the rows of a relation."""
     return Tuple[tuple(hint_of_type(each.type) for each in columns)] if columns else AnyHint
 
 
 def hint_of_type(kind: SqlType) -> object:
-    """The type hint of the values of a column."""
+    """Returns the type hint of the values of a column."""
     if kind.name != "WINDOW":
         return to_hint(kind)
     return Optional[Period] if kind.nullable else Period

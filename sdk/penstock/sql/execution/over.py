@@ -54,7 +54,7 @@ def change_partition(
         entry = rows.remove(row, form)
         if entry is None:
             what = "a row is retracted that is not in its partition"
-            hint = "let the steps before emit the same row when it comes and when it is retracted"
+            hint = "have earlier steps emit the same row when it is added and when it is retracted"
             raise ValueError(three_parts(what, hint=hint))
         if entry[1] is not None:
             retracted.append((*entry[0], *entry[1]))

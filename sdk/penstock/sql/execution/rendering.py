@@ -1,4 +1,4 @@
-"""Shows a relation: its changes, the rows that are left, or all rows from each instant on."""
+"""Shows a relation: its changes, the rows that are left, or all rows at each instant."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def render_result(
     hint: object,
     changed: tuple[Scalar, ...] = (),
 ) -> Any:
-    """The result of a query, rendered.
+    """Returns the result of a query, rendered.
 
     Args:
         query: The query.
@@ -87,7 +87,7 @@ def shows_time(query: Query) -> bool:
 
 
 def list_kept_numbers(query: Query, rendering: str) -> Iterator[str]:
-    """A sentence if a stream shows numbers that it must remember for each key or row."""
+    """Yields a sentence if a stream shows numbers that it must remember for each key or row."""
     if rendering == "STREAM" and any(place == "Ver" for _, place in query.shown):
         yield "the number of a change (Sys.Ver, or ver of EMIT STREAM) keeps a count of each key; leave it out"
     elif rendering == "STREAM" and _counts_merged(query):
@@ -224,13 +224,13 @@ class LeftAtEnd(DoFn):
     def at_end(
         self, key: object = DoFn.KeyParam, rows: BagRuntimeState = DoFn.StateParam(ROWS)
     ) -> Iterator[Any]:
-        """The copies that are left."""
+        """Yields the copies that are left."""
         for row in self._copies.elements(Counter(rows.read() or {})):
             yield key if row is None else row
 
 
 class Snapshot(NamedTuple):
-    """All rows of a relation from an instant on.
+    """All rows of a relation after an instant.
 
     Attributes:
         start: The processing time from which on these are the rows.
@@ -284,7 +284,7 @@ class SnapshotFn(DoFn):
         rows: ReadModifyWriteRuntimeState = DoFn.StateParam(ROWS),
         since: ReadModifyWriteRuntimeState = DoFn.StateParam(SINCE),
     ) -> Iterator[Snapshot]:
-        """The rows after the last change of an instant, once the clock has left it."""
+        """Yields the rows after the last change of an instant, once the clock has left it."""
         yield from self._snapshot(rows, since)
 
     @on_window_expiration
@@ -294,7 +294,7 @@ class SnapshotFn(DoFn):
         rows: ReadModifyWriteRuntimeState = DoFn.StateParam(ROWS),
         since: ReadModifyWriteRuntimeState = DoFn.StateParam(SINCE),
     ) -> Iterator[Snapshot]:
-        """The rows after the last change of all."""
+        """Yields the rows after the last change of all."""
         yield from self._snapshot(rows, since)
 
     def _snapshot(

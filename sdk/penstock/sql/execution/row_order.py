@@ -1,7 +1,7 @@
 """The total order of the rows of a partition: by ORDER BY, then by all columns, so that results are the same each time.
 
-A key of a row is a tuple: a part for each value of ORDER BY, then what tells rows apart that are equal in these. Bounds
-of frames are keys without the last, which stand before or behind all rows that are equal in ORDER BY.
+A key of a row is a tuple: a part for each value of ORDER BY, then what distinguishes rows that are equal in these.
+Bounds of frames are keys without the last, which sort before or after all rows that are equal in ORDER BY.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Encoded:
 
 
 class _Rest:
-    """Compares rows that are equal in ORDER BY; most rows are told apart before."""
+    """Compares rows that are equal in ORDER BY; most rows are already distinguished before."""
 
     __slots__ = ("_order", "_row")
 

@@ -47,7 +47,7 @@ def write_aggregate(call: AggregateCall, single: bool) -> str:
         NotForSpark: Spark does not compute exactly the same value.
     """
     if call.name == SINGLE and not single:
-        raise NotForSpark("a subquery might give several rows, which is an error")
+        raise NotForSpark("a subquery might return several rows, which is an error")
     arguments = [write_over_columns(_if_counted(call, each)) for each in call.values or (_ONE,)]
     return write_for_spark(call, arguments)
 

@@ -59,11 +59,11 @@ def spark_query(query: Query, tables: Mapping[str, str]) -> str:
         NotForSpark: Spark would not give exactly the same.
     """
     if count_uses(query.relation) > _USES_MAX:
-        raise NotForSpark("the plan reads its parts so often that its text would be too long")
+        raise NotForSpark("the plan reads its parts so often that its SQL would be too long")
     rows = _Text(tables).of(query.relation)
     places = [place for _, place in query.shown]
     if any(isinstance(place, str) for place in places):
-        raise NotForSpark("columns of the system tell of changes, which a table has none of")
+        raise NotForSpark("system columns describe changes, which a table does not have")
     shown = ", ".join(f"c{place} AS {quote_name(name)}" for name, place in query.shown)
     return f"SELECT {shown} FROM ({rows})"
 
@@ -77,7 +77,7 @@ def column_type(kind: SqlType) -> str:
     for each in kind.parts:
         column_type(each)
     if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
-        raise NotForSpark(f"values of {kind.name} are others in Spark")
+        raise NotForSpark(f"values of {kind.name} differ in Spark")
     return write_type(kind)
 
 
@@ -88,7 +88,7 @@ class _Text:
         self._tables = tables
 
     def of(self, relation: Relation) -> str:
-        """The query for a relation."""
+        """Returns the query for a relation."""
         match relation:
             case Scan():
                 return self._scan(relation)
@@ -207,7 +207,7 @@ class _Text:
         conditions: list[str] = []
 
         def visit(each: Relation) -> list[str]:
-            """The names of the columns of a side, whose tables and conditions it adds."""
+            """Returns the names of the columns of a side, whose tables and conditions it adds."""
             if isinstance(each, Join) and each.kind == "inner":
                 lefts, rights = visit(each.left), visit(each.right)
                 conditions.extend(_equalities(each, lefts, rights))

@@ -41,7 +41,7 @@ _FIRST_MICROS, _LAST_MICROS = whole_micros(datetime.datetime.min), whole_micros(
 
 
 def time_of(micros: int, has_zone: bool) -> datetime.datetime:
-    """The time of microseconds since 1970; the first or the last time that there is for those beyond.
+    """Returns the time of microseconds since 1970; the first or the last time that there is for those beyond.
 
     In a batch, the clock is before all of them and does not move.
 
@@ -123,7 +123,7 @@ class WholeRowAsKey(RowFunction):
 
 
 def same(row: object) -> object:
-    """The row itself."""
+    """Returns the row itself."""
     return row
 
 
@@ -157,7 +157,7 @@ class InWindows(RowFunction):
 
 
 def windows_of(kind: str, at: int, size: int, step: int, offset: int) -> Iterator[tuple[int, int]]:
-    """The windows that an instant is in, in microseconds.
+    """Yields the windows that an instant is in, in microseconds.
 
     >>> list(windows_of("hop", 7, 10, 5, 0)), list(windows_of("cumulate", 7, 10, 5, 0))
     ([(0, 10), (5, 15)], [(0, 10)])

@@ -27,7 +27,7 @@ def list_kept_state(
     is_kept_for_late_rows: bool = False,
     seen: set[tuple[int, bool]] | None = None,
 ) -> Iterator[str]:
-    """A sentence for each part of a plan that keeps more and more.
+    """Yields a sentence for each part of a plan that keeps more and more.
 
     Args:
         relation: The plan.
@@ -49,7 +49,7 @@ def list_kept_state(
             else:
                 yield f"{what}; group by windows, and write EMIT AFTER WATERMARK, to keep open windows only"
         case Join():
-            yield "a join keeps all rows of its endless sides; group them by windows before it, to keep fewer"
+            yield "a join keeps all rows of its endless sides; group them by windows first, to keep fewer"
         case SetOperation():
             yield "EXCEPT or INTERSECT keeps all rows of both sides"
         case Over(final="in order") if relation.keys:

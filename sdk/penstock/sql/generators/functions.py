@@ -28,4 +28,4 @@ REFUSED: Mapping[str, str] = {
         "there are no values of type VARIANT in streams: read the JSON with FROM_JSON, and write EXPLODE",
     ),
 }
-"""Generators of Spark that queries have not, and what to write instead."""
+"""Generators of Spark that queries do not support, and what to write instead."""

@@ -14,7 +14,7 @@ from penstock.sql.plan.relations import ColumnDef, Columns
 
 def _json_tuple(arguments: Arguments) -> tuple[Arguments, Columns]:
     if len(arguments) < 2:
-        what = "JSON_TUPLE takes a text of JSON and the names of fields"
+        what = "JSON_TUPLE takes a string of JSON and the names of fields"
         raise SqlTypeError(what, "write JSON_TUPLE(text, 'a', 'b')")
     for each in arguments:
         if each.type.name != "STRING":

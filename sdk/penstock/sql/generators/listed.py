@@ -18,7 +18,7 @@ def _stack(arguments: Arguments) -> tuple[Arguments, Columns]:
     values = arguments[1:]
     rows = count.value if isinstance(count, Literal) else None
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1 or not values:
-        what = "STACK takes a number of rows from 1 on, and values"
+        what = "STACK takes a number of rows, 1 or more, and values"
         raise SqlTypeError(what, "write STACK(2, a, b, c, d) for two rows of two columns")
     width = -(-len(values) // rows)
     missing = Literal(None, NULL)

@@ -165,7 +165,7 @@ class JobBinder:
     def _set(self, statement: SetOption, has_inserts: bool) -> None:
         options = set_option(statement, self._script, self._state.options)
         if has_inserts:
-            what = f"SET {statement.name} comes after an INSERT, and all of them are one pipeline"
+            what = f"SET {statement.name} comes after an INSERT, and all statements form one pipeline"
             self._script.refuse(what, statement.at, "move it before the first INSERT or CREATE TABLE … AS")
         self._state.options = options
 
@@ -183,8 +183,8 @@ class JobBinder:
         self._state.written.pop(name, None)
 
     def _refuse_second(self, kind: str, name: str, at: int) -> None:
-        hint = f"choose another name, or write DROP {kind.upper()} {name} before"
-        self._script.refuse(f"there is a {kind} {name!r} already", at, hint)
+        hint = f"choose another name, or write DROP {kind.upper()} {name} first"
+        self._script.refuse(f"the {kind} {name!r} already exists", at, hint)
 
     def _create_view(self, statement: CreateView) -> None:
         name = statement.name.lower()
@@ -355,7 +355,7 @@ class JobBinder:
             ):
                 what = f"the column {column.name!r} of {table.name!r} is declared as {column.type.or_null()}"
                 what += f", and is {kind.or_null()} in the data"
-                hint = "leave the columns out, which takes the columns of the data, and CAST in a view"
+                hint = "leave out the columns, to use the types of the data, and CAST in a view"
                 self._script.refuse(what, declared.at, hint)
 
     # Statements that insert
@@ -426,7 +426,7 @@ class JobBinder:
                 writer = self._written_by.get(name.lower())
                 if writer is not None:
                     what = f"the table {name!r} is read and written by one pipeline"
-                    hint = f"make it a view: CREATE VIEW {name} AS SELECT …; or read it in a job of its own"
+                    hint = f"make it a view: CREATE VIEW {name} AS SELECT …; or read it in a separate job"
                     self._script.refuse(what, insert.statement.query.at, hint)
 
     def _check_reads(self, query: BoundQuery, at: int) -> None:
@@ -436,7 +436,7 @@ class JobBinder:
         if written and not all(each.ends for each in streams):
             what = f"the table {written[0]!r} is written by a stream of this job, and is read when that has ended"
             self._script.refuse(
-                what, at, "read it in a job of its own; a stream of tables with ends = true does end"
+                what, at, "read it in a separate job; a stream of tables with ends = true does end"
             )
 
     # Descriptions

@@ -111,21 +111,21 @@ class State:
     """The columns that statements write to tables whose statements declare none, by name."""
 
     def table(self, name: str) -> Table | None:
-        """The table of a name; None if there is none."""
+        """Returns the table of a name; None if there is none."""
         return self.tables.get(name.lower())
 
     def view(self, name: str) -> str | None:
-        """The query of a view; None if there is none."""
+        """Returns the query of a view; None if there is none."""
         views = {each.lower(): query for each, query in self.catalog.views.items()}
         return views.get(name.lower())
 
     def copy_catalog(self) -> Catalog:
-        """The present views and functions."""
+        """Returns the present views and functions."""
         return copy_catalog(self.catalog)
 
 
 def copy_catalog(catalog: Catalog, without: Iterable[str] = ()) -> Catalog:
-    """A copy of a catalog, without some views."""
+    """Returns a copy of a catalog, without some views."""
     copy = Catalog()
     left_out = {name.lower() for name in without}
     copy.views = {name: query for name, query in catalog.views.items() if name.lower() not in left_out}

@@ -64,12 +64,12 @@ class JobPipeline:
             self.pipeline.runner.start_engine(self.pipeline.options)
 
     def label(self, text: str) -> str:
-        """A label; with a number if it is there already."""
+        """Returns a label; with a number if it is there already."""
         self._labels[text] = number = self._labels.get(text, 0) + 1
         return text if number == 1 else f"{text} ({number})"
 
     def query(self, query: BoundQuery, label: str, text: str | None = None) -> tuple[Any, SqlTransform]:
-        """The result of a query, and the transform that computes it."""
+        """Returns the result of a query, and the transform that computes it."""
         shared = query.shared if self._streams else frozenset()
         catalog = copy_catalog(query.catalog, shared)
         inputs = self._inputs(query, text or query.text, shared)
@@ -124,7 +124,7 @@ class JobPipeline:
             hint = f"did you mean {meant!r}? a folder of this name is './{option.value}'"
             table.script.refuse(what, option.value_at, hint)
         if other is not None and other.types and not _takes_rejects(other):
-            what = f"the table {other.name!r} has other columns than what {table.name!r} rejects"
+            what = f"the table {other.name!r} has different columns than what {table.name!r} rejects"
             hint = f"write CREATE TABLE {other.name} (record STRING, reason STRING) WITH (…)"
             table.script.refuse(what, option.value_at, hint)
         if other is None:

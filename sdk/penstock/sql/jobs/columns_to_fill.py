@@ -119,7 +119,7 @@ def _refuse_unknown(insert: Insert, table: Table, name: str, script: Script) -> 
 
 
 def _check_order(insert: Insert, table: Table, targets: Columns, result: Columns, script: Script) -> None:
-    """Refuses a column that has the name of another column than the one that it fills."""
+    """Refuses a column that has the name of a column that it does not fill."""
     names = {each.name.lower() for each in targets}
     for number, (source, target) in enumerate(zip(result, targets, strict=True), 1):
         if source.name.lower() != target.name.lower() and source.name.lower() in names:

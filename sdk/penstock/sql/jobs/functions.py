@@ -30,7 +30,7 @@ def create_function(statement: CreateFunction, script: Script, catalog: Catalog)
     """
     if statement.name.upper() in catalog.functions and not statement.replace:
         hint = "write CREATE OR REPLACE FUNCTION, or choose another name"
-        script.refuse(f"there is a function {statement.name!r} already", statement.at, hint)
+        script.refuse(f"the function {statement.name!r} already exists", statement.at, hint)
     module_name, colon, name = statement.path.partition(":")
     if not (colon and module_name and name):
         what = f"{statement.path!r} does not name a module and a function"

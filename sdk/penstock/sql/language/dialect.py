@@ -104,7 +104,7 @@ class EmitClause(exp.Expression):
 
 
 def _trim(position: str) -> Callable[[list[Any]], exp.Expression]:
-    """Returns the reader of LTRIM, RTRIM or BTRIM: in the first two, the characters stand before the text."""
+    """Returns the reader of LTRIM, RTRIM or BTRIM: in the first two, the characters precede the text."""
     name = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(position, "BTRIM")
 
     def read(arguments: list[Any]) -> exp.Expression:
@@ -285,7 +285,7 @@ class _Parser(SparkParser):
         elif self._match_text_seq("WHEN"):
             if not self._match_text_seq("WATERMARK", "PAST"):
                 self.raise_error(
-                    "EMIT WHEN takes WATERMARK PAST a column; a condition on values belongs into HAVING"
+                    "EMIT WHEN takes WATERMARK PAST a column; a condition on values belongs in HAVING"
                 )
             found.update(watermark=True, past=self._parse_bitwise())
         elif self._match_text_seq("AFTER"):
@@ -391,7 +391,9 @@ def parse_query(query: str) -> exp.Expression:
 def _only(trees: list[Any], query: str) -> exp.Expression:
     if len(trees) != 1:
         what = (
-            "there is no query" if not trees else f"there are {len(trees)} statements where one query belongs"
+            "there is no query"
+            if not trees
+            else f"there are {len(trees)} statements, but a single query was expected"
         )
         raise make_sql_error(what, query, 0, "pass one SELECT")
     tree: exp.Expression = trees[0]
@@ -405,7 +407,7 @@ def parse_statements(query: str) -> list[Any]:
         SqlError: One breaks the grammar.
     """
     if not isinstance(query, str):
-        raise make_sql_error(f"a query is text, not {noun_for(query)}", hint="pass a string")
+        raise make_sql_error(f"a query is a string, not {noun_for(query)}", hint="pass a string")
     if len(query) > QUERY_CHARACTERS_MAX:
         what = f"the query has {len(query):,} characters; at most {QUERY_CHARACTERS_MAX:,} are taken"
         raise make_sql_error(
@@ -425,7 +427,7 @@ def parse_statements(query: str) -> list[Any]:
         at = _offset(query, first)
         raise make_sql_error(_plain(what), query, at, _hint_at(query, at or 0)) from None
     except TokenError as error:
-        raise make_sql_error("a quoted text or a comment does not end", query, hint="close it") from error
+        raise make_sql_error("a quoted string or a comment does not end", query, hint="close it") from error
     except RecursionError:
         raise make_sql_error("the query is nested too deeply", hint="divide it with WITH") from None
 
@@ -438,7 +440,7 @@ def _hint_at(query: str, at: int) -> str:
     """Returns the hint for an error of the grammar at a place of a query."""
     if _KEYS_BEFORE.search(query[:at]) and re.match(r"AS\b", query[at:], re.IGNORECASE):
         return "name a key in SELECT: SELECT TUMBLE(t, INTERVAL '1' MINUTE) AS w … GROUP BY w"
-    return "correct the query at this place"
+    return "correct the query here"
 
 
 def _plain(what: str) -> str:
@@ -447,7 +449,7 @@ def _plain(what: str) -> str:
     if what.startswith("Required keyword"):
         return "an expression is missing"
     if "Unexpected token" in what:
-        return "this word does not fit here"
+        return "unexpected word"
     # The parser shows a token as the object that it is.
     what = re.sub(r"\bgot <Token .*?text: (.*?), line: .*", _found, what)
     return what if what.startswith("EMIT") else what[:1].lower() + what[1:]

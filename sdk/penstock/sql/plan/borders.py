@@ -65,7 +65,7 @@ class _Compared:
     scalars: tuple[Scalar, ...]
 
     def relation(self, place: Relation, done: dict[int, Relation]) -> Relation:
-        """Returns the relation in the place of another one, of inputs that are done."""
+        """Returns the relation that replaces another one, with inputs that are done."""
         own = self.own
         if self.value.type.nullable:
             own = (*own, functions.call("IS NOT NULL", [self.value]))

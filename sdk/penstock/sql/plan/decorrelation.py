@@ -67,7 +67,7 @@ class NotDecorrelatedError(ValueError):
     """
 
     def __init__(self, part: str) -> None:
-        super().__init__(f"{part} reads rows that depend on the query around it")
+        super().__init__(f"{part} reads rows that depend on the outer query")
         self.part = part
 
 
@@ -368,7 +368,7 @@ class _Unnesting:
         return _Rows(relation, self._exact_keys(places, relation.columns, width))
 
     def _exact_keys(self, places: Sequence[int], columns: Columns, first: int) -> tuple[_Key, ...]:
-        """The keys of rows that have columns of the outer rows, from a place on."""
+        """The keys of rows that have columns of the outer rows, after an offset."""
         found = columns_as_scalars(columns)[first:]
         return tuple(
             _Key(OuterColumn(self._level, at, each.name, each.type), each, each.type.nullable, is_exact=True)

@@ -50,5 +50,5 @@ def generate(relation: Generate) -> Relation:
 
 
 def _reads_beyond(width: int, scalars: Iterable[Scalar]) -> bool:
-    """True if an expression reads columns from a place on."""
+    """True if an expression reads columns after an offset."""
     return any(at >= width for each in scalars for at in columns_of(each))

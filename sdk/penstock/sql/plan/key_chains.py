@@ -24,7 +24,7 @@ Keys = tuple[Scalar, ...]
 
 
 class ChainInput(NamedTuple):
-    """An input of a chain: rows, and the expressions that tell them apart."""
+    """An input of a chain: rows, and the expressions that distinguish them."""
 
     relation: Relation
     keys: Keys
@@ -130,7 +130,7 @@ class _Builder:
         self._known: dict[tuple[int, Keys], int] = {}
 
     def add(self, relation: Relation, keys: Keys) -> int:
-        """Adds a relation, whose rows are told apart by keys; returns its place."""
+        """Adds a relation, whose rows are distinguished by keys; returns its place."""
         name = id(relation), keys
         if name not in self._known:
             self._known[name] = self._add(relation, keys)

@@ -104,7 +104,7 @@ def join_local_rows(
 
 
 def _is_plain(chain: Sequence[Relation]) -> bool:
-    """True if only projections and conditions stand behind a generator that has no condition of its own."""
+    """True if only projections and conditions follow a generator that has no condition of its own."""
     *above, last = [each for each in chain if not isinstance(each, Project)]
     return (
         isinstance(last, Generate)

@@ -86,7 +86,7 @@ def columns_read(relation: Relation) -> dict[str, Columns]:
 
 
 def inputs_first(relation: Relation) -> list[Relation]:
-    """All relations of a plan, each once, inputs before what reads them."""
+    """Returns all relations of a plan, each once, inputs before what reads them."""
     found: dict[int, Relation] = {}
 
     def visit(each: Relation) -> None:
@@ -197,7 +197,7 @@ def _numbers_of(relation: Relation) -> range:
 
 
 def columns_needed(relation: Relation) -> Needs:
-    """The columns that something reads; all of the plan's own."""
+    """Returns the columns that something reads; all of the plan's own."""
     needs: Needs = {id(relation): set(range(len(relation.columns)))}
     for each in reversed(inputs_first(relation)):
         own = needs[id(each)]

@@ -173,7 +173,7 @@ class Expand:
         input: The rows.
         keys: The keys that are not in all sets.
         sets: The places of the keys that each set has.
-        tails: What tells each set apart: which keys it leaves out as a number, and its place if two sets are equal.
+        tails: What distinguishes each set: which keys it leaves out as a number, and its place if two sets are equal.
         columns: The columns of the input, then of the keys, then of the tails.
     """
 
@@ -262,7 +262,7 @@ class Valid:
 
     Attributes:
         input: The rows; of one key and time, one.
-        keys: What tells timelines apart.
+        keys: What distinguishes timelines.
         time: From when on a row is valid.
         columns: The columns of the input, then ``window_start`` and ``window_end``, which is the last time that there
             is if nothing follows.
@@ -339,7 +339,7 @@ class Top:
 
     Attributes:
         input: The rows.
-        keys: What tells partitions apart.
+        keys: What distinguishes partitions.
         orders: How rows are ordered; rows that are equal in it are ordered by all columns.
         limit: How many rows there are at most; None for all.
         offset: How many rows are left out before.
@@ -408,7 +408,7 @@ class Over:
 
     Attributes:
         input: The rows.
-        keys: What tells partitions apart.
+        keys: What distinguishes partitions.
         orders: How the rows of a partition are ordered; rows that are equal in it are ordered by all columns.
         calls: The functions.
         columns: The columns of the input, then the results.
@@ -512,7 +512,7 @@ class Query:
 
 
 def inputs_of(relation: Relation) -> Iterator[Relation]:
-    """The relations that a relation is made of."""
+    """Yields the relations that a relation is made of."""
     for one in fields(relation):
         value = getattr(relation, one.name)
         if isinstance(value, get_args(Relation)):
@@ -599,7 +599,7 @@ def count_uses(relation: Relation) -> int:
 
 
 def skip_projections(relation: Relation) -> tuple[list[Project | Filter], Relation]:
-    """The projections and filters on top of a plan, the highest first, and the relation below them."""
+    """Returns the projections and filters on top of a plan, the highest first, and the relation below them."""
     above: list[Project | Filter] = []
     while isinstance(relation, (Project, Filter)):
         above.append(relation)
@@ -608,7 +608,7 @@ def skip_projections(relation: Relation) -> tuple[list[Project | Filter], Relati
 
 
 def origin_of(relation: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
-    """An expression over the rows of a plan, as one over the relation below its projections and filters."""
+    """Returns an expression over the rows of a plan, as one over the relation below its projections and filters."""
     above, inner = skip_projections(relation)
     for each in above:
         if isinstance(each, Project):
@@ -617,7 +617,7 @@ def origin_of(relation: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
 
 
 def describe_plan(relation: Relation) -> str:
-    """A plan as text, a line for each relation, inputs below; what several relations read is described once."""
+    """Returns a plan as text, a line for each relation, inputs below; what several relations read is described once."""
     return "\n".join(_described(relation, "", set()))
 
 
@@ -653,7 +653,7 @@ def distinct(relation: Relation) -> Relation:
 
 
 def columns_as_scalars(columns: Columns, start: int = 0) -> tuple[Column, ...]:
-    """The columns of a row as scalars."""
+    """Returns the columns of a row as scalars."""
     return tuple(Column(start + at, each.name, each.type) for at, each in enumerate(columns))
 
 

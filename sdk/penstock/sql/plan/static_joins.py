@@ -20,7 +20,7 @@ Keys = tuple[Scalar, ...]
 
 
 def join_static_first(relation: Relation, endless: Set[str]) -> Relation:
-    """Returns a plan with the same rows and columns that joins tables without end later.
+    """Returns a plan with the same rows and columns that joins endless tables later.
 
     Inner joins may be done in any order. A table that does not change, and is joined to a column of another one that
     does not change either, is joined to that table itself: each join that follows a join of a stream would be one more

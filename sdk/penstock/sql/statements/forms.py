@@ -155,7 +155,7 @@ class Drop:
         kind: What is forgotten, in capitals.
         name: Its name.
         at: Where the name stands.
-        if_there: Whether it is no error if there is none.
+        if_there: Whether a missing one is allowed.
     """
 
     kind: str

@@ -33,7 +33,7 @@ _INSTEAD = {
     "TRUNCATE": "write INSERT OVERWRITE with a query",
     "ALTER": "change the CREATE statement: a job declares its tables each time it starts",
     "CACHE": "write CREATE MATERIALIZED VIEW, which is computed once",
-    "BEGIN": "leave it out: all statements that insert are one pipeline",
+    "BEGIN": "leave it out: all INSERT statements form one pipeline",
 }
 """Hints for statements of other systems."""
 _COLUMNS = "write (team STRING, points BIGINT, WATERMARK FOR at AS at - INTERVAL '5' SECONDS)"
@@ -91,7 +91,7 @@ def _query(cursor: Cursor) -> QueryText:
     """All that is left, which is a query."""
     word = cursor.next
     if word is None or word.keyword not in _QUERIES:
-        cursor.refuse("a query belongs here", "write SELECT …")
+        cursor.refuse("expected a query here", "write SELECT …")
     start = cursor.start
     cursor.skip_rest()
     return QueryText(cursor.script.only(start, cursor.end), start)
@@ -166,7 +166,7 @@ def _table(cursor: Cursor, replace: bool) -> CreateTable:
 
 
 def _clauses(cursor: Cursor) -> tuple[tuple[str, ...], tuple[TableOption, ...]]:
-    """Reads what stands behind the columns of a table: its partitions, and its settings in our form or in Spark's."""
+    """Reads what follows the columns of a table: its partitions, and its settings in our form or in Spark's."""
     partition_by: tuple[str, ...] = ()
     found: list[TableOption] = []
     while True:
@@ -281,7 +281,7 @@ def _watermark(cursor: Cursor, at: int) -> Watermark:
         words.append(cursor.take().text)
     micros = micros_of(words)
     if micros is None or micros < 0:
-        cursor.refuse("the watermark needs a length of time", _WATERMARK, length_at)
+        cursor.refuse("the watermark needs an interval", _WATERMARK, length_at)
     return Watermark(column, micros / 1_000_000, at)
 
 
@@ -308,7 +308,7 @@ def _dotted(cursor: Cursor, hint: str) -> str:
     """Reads a name in quotes, or names with dots and dashes between them."""
     word = cursor.next
     if word is None or word.kind not in ("word", "name", "string"):
-        cursor.refuse("the name of a setting belongs here", hint)
+        cursor.refuse("expected the name of a setting here", hint)
     name = cursor.take().text
     while cursor.next is not None and cursor.next.keyword in (".", "-"):
         name += cursor.take().text + cursor.take().text
@@ -320,7 +320,7 @@ def _value(cursor: Cursor, hint: str) -> str:
     sign = "-" if cursor.accept("-") else ""
     word = cursor.next
     if word is None or word.kind not in ("word", "string", "number"):
-        cursor.refuse("a value belongs here: a text in quotes, a number, true or false", hint)
+        cursor.refuse("expected a value: a string in quotes, a number, true or false", hint)
     return sign + cursor.take().text
 
 

@@ -66,11 +66,11 @@ class Script:
         raise make_sql_error(what, self.text, at, hint, self.name)
 
     def place(self, at: int) -> str:
-        """The line of an offset with a caret, for the second part of an error."""
+        """Returns the line of an offset with a caret, for the second part of an error."""
         return place(self.text, at, self.name)
 
     def only(self, start: int, end: int) -> str:
-        """A part of the text at its place: all before it is blank, so that errors tell lines of the whole."""
+        """Returns a part of the text at its place: all before it is blank, so that errors tell lines of the whole."""
         return re.sub(r"[^\n]", " ", self.text[:start]) + self.text[start:end]
 
 
@@ -96,7 +96,7 @@ def _words(script: Script) -> Iterator[Word]:
         assert found is not None
         kind = str(found.lastgroup)
         if kind == "symbol" and found[0] in "'\"`":
-            script.refuse("a quoted text does not end", at, f"close it with {found[0]}")
+            script.refuse("a quoted string does not end", at, f"close it with {found[0]}")
         if kind != "space":
             yield Word(kind, _unquoted(kind, found[0]), at, found.end())
         at = found.end()
@@ -157,7 +157,7 @@ class Cursor:
         return self._words[-1].end
 
     def take(self) -> Word:
-        """The next word, which is read with that."""
+        """Returns the next word, which is read with that."""
         word = self.next
         if word is None:
             self.refuse("the statement ends too early", "complete it")
@@ -174,8 +174,8 @@ class Cursor:
     def expect(self, *keywords: str, hint: str) -> None:
         """Reads keywords, which must come next."""
         if not self.accept(*keywords):
-            found = "the statement ends" if self.next is None else f"{self._shown()} stands there"
-            self.refuse(f"{' '.join(keywords)} belongs here, but {found}", hint)
+            found = "the statement ends" if self.next is None else f"found {self._shown()}"
+            self.refuse(f"expected {' '.join(keywords)}, but {found}", hint)
 
     def name(self, whose: str) -> str:
         """Reads a name.
@@ -185,7 +185,7 @@ class Cursor:
         """
         word = self.next
         if word is None or word.kind not in ("word", "name") or not word.text:
-            self.refuse(f"the name of {whose} belongs here", "write a name; put other signs in backticks")
+            self.refuse(f"expected the name of {whose}", "write a name; put other characters in backticks")
         return self.take().text
 
     def string(self, what: str, example: str) -> Word:
@@ -197,7 +197,7 @@ class Cursor:
         """
         word = self.next
         if word is None or word.kind != "string":
-            self.refuse(f"{what} belongs here, in quotes", f"write {example}")
+            self.refuse(f"expected {what} in quotes", f"write {example}")
         return self.take()
 
     def names(self, whose: str) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ class Cursor:
     def finish(self) -> None:
         """Refuses what is left."""
         if self.next is not None:
-            self.refuse(f"{self._shown()} does not fit here", "end the statement before it with a semicolon")
+            self.refuse(f"unexpected {self._shown()}", "end the statement before it with a semicolon")
 
     def skip_rest(self) -> None:
         """Reads all that is left."""

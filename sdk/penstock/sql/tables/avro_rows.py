@@ -139,7 +139,7 @@ class RowsOfAvro(_Avro):
 
     Attributes:
         columns: The columns; the record may have more fields, and one that lacks a field has NULL there.
-        has_header: Whether a zero and the number of the schema stand before it, as a schema registry wants it.
+        has_header: Whether a zero and the number of the schema precede it, as a schema registry wants it.
     """
 
     columns: Columns = ()

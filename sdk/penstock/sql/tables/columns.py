@@ -71,7 +71,7 @@ def _known_type(kind: SqlType) -> str:
 
 
 def row_hint(columns: Columns) -> object:
-    """The type of rows with these columns.
+    """Returns the type of rows with these columns.
 
     >>> from penstock.sql.plan.relations import ColumnDef
     >>> row_hint((ColumnDef("n", SqlType("BIGINT", False)),))

@@ -42,14 +42,14 @@ class TableConnector:
     """Describes to SQL how the tables of a system are read and written (penstock's own).
 
     Each argument of `read`, of the ``as_stream`` of what it makes, and of `write` is a setting of a table, if a text
-    can say its value. SQL has words of its own for these arguments, which are no settings: ``columns``, ``schema``,
+    can say its value. SQL has words of its own for these arguments, which are not settings: ``columns``, ``schema``,
     ``key``, ``partition_by``, ``mode``, ``as_rows``, ``event_time``, ``watermark`` and ``rejects``.
 
     Attributes:
         read: Makes the transform that reads a table; None if SQL cannot read one.
         write: Makes the transform that writes one, of rows, or if it has an argument ``key`` of their changes.
         names: What arguments are called in SQL, where it is something else.
-        hidden: The arguments that are no settings.
+        hidden: The arguments that are not settings.
         known: More settings, which `read` and `write` take under any name; None takes all.
         appends: Arguments of `write` for INSERT INTO.
         overwrites: Arguments of `write` for INSERT OVERWRITE; None if it cannot overwrite.
@@ -102,7 +102,7 @@ class TableConnector:
         return self.has_keys or (self.write is not None and self.records)
 
     def as_stream(self) -> Callable[..., object] | None:
-        """The method that makes a stream of what `read` makes; None if there is none."""
+        """Returns the method that makes a stream of what `read` makes; None if there is none."""
         made = self.read.func if isinstance(self.read, functools.partial) else self.read
         return getattr(made, "as_stream", None)
 
@@ -227,7 +227,7 @@ def find_connector(name: str) -> TableConnector:
     points = {point.name.lower(): point for point in entry_points(group=GROUP)}
     if name.lower() in points:
         return _load(points[name.lower()])
-    known = f"there are {', '.join(sorted([*CONNECTORS, *points]))}"
+    known = f"use one of {', '.join(sorted([*CONNECTORS, *points]))}"
     hint = hint_at_name(name, [*CONNECTORS, *points], known)
     raise refusal(ValueError, f"there is no connector {name!r}", hint=hint)
 
@@ -240,7 +240,7 @@ def _load(point: EntryPoint) -> TableConnector:
         what = f"the connector {point.name!r} cannot be imported: {type(error).__name__}: {error}"
         raise refusal(ValueError, what, hint=hint) from error
     if not isinstance(found, TableConnector):
-        what = f"the connector {point.name!r} is no TableConnector, but {type(found).__name__}"
+        what = f"the connector {point.name!r} is not a TableConnector, but {type(found).__name__}"
         raise refusal(ValueError, what, hint=hint)
     return found
 
@@ -322,7 +322,7 @@ def _settings(function: Callable[..., object], connector: TableConnector) -> Ite
 
 
 def stream_settings(connector: TableConnector) -> dict[str, Setting]:
-    """The settings of a table that is read as a stream: of its own ``as_stream``, and of every other."""
+    """Returns the settings of a table that is read as a stream: of its own ``as_stream``, and of every other."""
     own = connector.as_stream()
     if own is None:
         return {}

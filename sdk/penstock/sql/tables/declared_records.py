@@ -36,7 +36,7 @@ def make_records(
             continue
         wanted = METADATA.get(column.metadata, ("STRING", "BINARY"))
         if column.metadata not in METADATA and not column.metadata.startswith(HEADER):
-            known = f"there are {', '.join(METADATA)}, and {HEADER}NAME"
+            known = f"use one of {', '.join(METADATA)}, or {HEADER}NAME"
             what = f"nothing of a record is called {column.metadata!r}"
             script.refuse(what, column.at, hint_at_name(column.metadata, METADATA, known))
         if typed.type.name not in wanted:

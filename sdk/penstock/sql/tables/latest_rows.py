@@ -74,7 +74,7 @@ class _Replace(DoFn):
         windowed: WindowedValue = DoFn.WindowedValueParam,
         last: ReadModifyWriteRuntimeState = DoFn.StateParam(LAST),
     ) -> Iterable[WindowedValue]:
-        """The change of a record."""
+        """Yields the change of a record."""
         _, record = element
         partition, offset, before = last.read() or (record.partition, -1, None)
         if record.partition == partition and record.offset <= offset:

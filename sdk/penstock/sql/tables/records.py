@@ -81,7 +81,7 @@ class Records:
         if self.format == "raw" and columns:
             _check_raw(columns)
         if self.format == "avro-confluent" and self.avro_schema is None:
-            what = "the schema of the records is not known: no schema registry is asked"
+            what = "the schema of the records is unknown: no schema registry is used"
             raise refusal(ValueError, what, where="", hint="write avro_schema = '/data/goals.avsc'")
         if self.format.startswith("avro"):
             self._schema(columns)

@@ -16,7 +16,7 @@ from penstock.utils.windowed_value import ValueKind, WindowedValue
 
 
 class ApplyChanges(PTransform[Any, Any]):
-    """Makes of pairs of a `ValueKind` and a row the additions and retractions that they tell of.
+    """Makes of pairs of a `ValueKind` and a row the additions and retractions that they describe.
 
     Args:
         columns: The columns of the rows.

@@ -177,7 +177,7 @@ def _connector(
             script.refuse(f"a table of {system} has no format {form.value!r}", form.value_at, hint)
     if connector.needs_columns and not declared.columns and declared.query is None:
         script.refuse(
-            f"the columns of the table {declared.name!r} are unknown: data of {system} does not tell them",
+            f"the columns of the table {declared.name!r} are unknown: data of {system} does not contain them",
             declared.at,
             f"write CREATE TABLE {declared.name} (team STRING, points BIGINT) WITH (…)",
         )
@@ -234,7 +234,7 @@ def _refuse_unknown(
 
 
 def expand_variables(option: TableOption, script: Script) -> str:
-    """The value of an option, with variables of the environment in the place of ``${NAME}``."""
+    """Returns the value of an option, in which ``${NAME}`` is replaced by the environment variable."""
 
     def variable(found: re.Match[str]) -> str:
         value = os.environ.get(found[1])
@@ -259,7 +259,7 @@ def _value(option: TableOption, setting: Setting, script: Script) -> object:
 
 
 def make_absolute(path: str) -> str:
-    """Returns a path from the root; Spark may run in another folder than the program.
+    """Returns a path from the root; Spark may run in a different folder than the program.
 
     >>> make_absolute("s3://lake/goals"), make_absolute("/data/goals/")
     ('s3://lake/goals', '/data/goals/')
@@ -311,7 +311,7 @@ _WANTED = {
     "truth": "true or false",
     "whole": "a whole number",
     "number": "a number",
-    "seconds": "a length of time",
+    "seconds": "an interval",
     "bound": "a whole number or a date",
 }
 _EXAMPLES = {
@@ -328,7 +328,7 @@ def _types(declared: CreateTable, script: Script) -> Columns:
     for column in declared.columns:
         kind = type_of_text(column.type)
         if kind is None:
-            what = f"the column {column.name!r} has the type {column.type}, which is none"
+            what = f"the column {column.name!r} has the type {column.type}, which is not a type"
             script.refuse(
                 what, column.at, "write STRING, BIGINT, DOUBLE, DECIMAL(10, 2) or TIMESTAMP, for example"
             )

@@ -169,7 +169,7 @@ def _is_row_type(element_type: object) -> bool:
 
 
 def columns_of_type(element_type: object) -> Columns:
-    """The columns of a type of rows; none if it tells no fields."""
+    """Returns the columns of a type of rows; none if it has no fields."""
     row = element_type
     if not isinstance(row, row_type.RowTypeConstraint):
         row = row_type.RowTypeConstraint.from_user_type(element_type)
@@ -199,7 +199,7 @@ class RowOf:
 
 @dataclass(frozen=True)
 class FieldInside:
-    """The field of the second part of a pair; the start of 1970 for a pair without one, which is no row."""
+    """The field of the second part of a pair; the start of 1970 for a pair without one, which is not a row."""
 
     name: str
 
@@ -233,7 +233,7 @@ def _reject(letter: tuple[object, tuple[object, str, object]]) -> Row:
 
 
 def find_files_of(path: str) -> str:
-    """The pattern of the files of a path: of a folder, all files in it.
+    """Returns the pattern of the files of a path: of a folder, all files in it.
 
     >>> find_files_of("/nowhere/goals"), find_files_of("/nowhere/*.parquet"), find_files_of("s3://lake/a.parquet")
     ('/nowhere/goals/*', '/nowhere/*.parquet', 's3://lake/a.parquet')

@@ -115,7 +115,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs, Generic[CombinerT_co]):
         return _facts_about(self.fn)
 
     def with_hot_key_fanout(self, fanout: int | Callable[[Any], int] | None) -> PTransform[Any, Any]:
-        """Combines in two rounds, so that one key with very many values keeps several machines busy.
+        """Combines in two rounds, so that the values of a hot key are spread over several machines.
 
         Args:
             fanout: The number of parts per key, or a function from the key to it; None for one round.
@@ -139,7 +139,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs, Generic[CombinerT_co]):
         return typehints.KV[key_type, result_type(self.fn, value_type)]
 
     def to_primitive(self) -> graph.Primitive | None:
-        """A `penstock.graph.CombinePerKey`, unless there are side inputs."""
+        """Returns a `penstock.graph.CombinePerKey`, unless there are side inputs."""
         if self.side_inputs:
             return None
         return graph.CombinePerKey(curry_combine_fn(self.fn, self.args, self.kwargs))
@@ -155,7 +155,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs, Generic[CombinerT_co]):
     ) -> PCollection[tuple[K, V]]: ...
 
     def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
-        """The results; with side inputs, by way of groups, since views are only there after the grouping."""
+        """Returns the results; with side inputs, by way of groups, since views are only there after the grouping."""
         check_combine_fn(self.fn, pcoll, self._where())
         if self.side_inputs:
             args, kwargs = self.raw_side_inputs
@@ -176,7 +176,7 @@ def result_type(fn: object, value_type: object) -> Any:
 
 
 class CombineValues(PTransformWithSideInputs, Generic[CombinerT_co]):
-    """Combines the values of groups, from ``(k, iterable of v)`` to ``(k, result)``, as `CombinePerKey` (Beam's).
+    """Combines the values of groups, from ``(k, iterable of v)`` to ``(k, result)``, like `CombinePerKey` (Beam's).
 
     Example: ``groups | CombineValues(sum)`` over ``("tea", [2, 3])`` emits ``("tea", 5)``.
     """
@@ -213,9 +213,9 @@ class CombineValues(PTransformWithSideInputs, Generic[CombinerT_co]):
 
 
 class CombineGlobally(PTransform[Any, Any], Generic[CombinerT_co]):
-    """Combines all elements, per window, to one (Beam's ``CombineGlobally``).
+    """Combines all elements of each window into one result (Beam's ``CombineGlobally``).
 
-    An empty PCollection in the global window has the result of no elements, unless `without_defaults`.
+    For an empty PCollection in the global window, it emits the result of no elements, unless `without_defaults`.
 
     Args:
         fn: A `CombineFn`, or a function from an iterable to a value.
@@ -265,19 +265,19 @@ class CombineGlobally(PTransform[Any, Any], Generic[CombinerT_co]):
         return clone
 
     def with_fanout(self, fanout: int) -> Self:
-        """This transform, combining in two rounds with `fanout` parts in the first."""
+        """Returns this transform, combining in two rounds with `fanout` parts in the first."""
         return self._with(fanout=fanout)
 
     def with_defaults(self, has_defaults: bool = True) -> Self:
-        """This transform, with or without a result for an empty PCollection."""
+        """Returns this transform, with or without a result for an empty PCollection."""
         return self._with(has_defaults=has_defaults)
 
     def without_defaults(self) -> Self:
-        """This transform, with no result for an empty PCollection."""
+        """Returns this transform, with no result for an empty PCollection."""
         return self.with_defaults(False)
 
     def as_singleton_view(self) -> PTransform[Any, pvalue.AsSingleton]:
-        """This transform, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
+        """Returns this transform, which then returns a `penstock.pvalue.AsSingleton` for use as a side input."""
         return cast(PTransform[Any, pvalue.AsSingleton], self._with(as_view=True))
 
     @overload
@@ -303,7 +303,7 @@ class CombineGlobally(PTransform[Any, Any], Generic[CombinerT_co]):
                 "Default values are not yet supported in CombineGlobally() if the output PCollection "
                 "is not windowed by GlobalWindows",
                 where=self._where(),
-                hint="use CombineGlobally().without_defaults() to give nothing for an empty window, or "
+                hint="use CombineGlobally().without_defaults() to emit nothing for an empty window, or "
                 "CombineGlobally().as_singleton_view() to get the default as a side input",
             )
         if not pcoll.is_bounded or can_fire_early(pcoll.windowing.triggerfn):

@@ -32,7 +32,7 @@ from penstock.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 
 class CombinerWithoutDefaults(PTransform[Any, Any]):
-    """A global combiner that can give nothing, rather than a default, for empty input (Beam's name).
+    """A global combiner that can emit nothing, rather than a default, for empty input (Beam's name).
 
     Args:
         has_defaults: Whether an empty input in the global window has the value of an empty accumulator.
@@ -43,13 +43,13 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
         self.has_defaults = has_defaults
 
     def with_defaults(self, has_defaults: bool = True) -> Self:
-        """A copy that returns a default for empty input, or, with ``False``, nothing."""
+        """Returns a copy that returns a default for empty input, or, with ``False``, nothing."""
         changed = copy.copy(self)
         changed.has_defaults = has_defaults
         return changed
 
     def without_defaults(self) -> Self:
-        """A copy that returns nothing for empty input; needed in windows other than the global one."""
+        """Returns a copy that returns nothing for empty input; needed in windows other than the global one."""
         return self.with_defaults(False)
 
     def combined(self, fn: CombineFn, output_type: object) -> CombineGlobally:
@@ -116,11 +116,11 @@ class MeanCombineFn(CombineFn):
         return total, count
 
     def subtract_input(self, accumulator: tuple[Any, int], element: object) -> tuple[Any, int]:
-        """Takes a number out, if it `subtracts` that."""
+        """Subtracts a number, if it `subtracts` that."""
         return accumulator[0] - element, accumulator[1] - 1
 
     def subtracts(self, element: object) -> bool:
-        """True if the sum is exact again after the number is taken out."""
+        """True if the sum is exact again after the number is subtracted."""
         return is_whole(element)
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, int]]) -> tuple[Any, int]:
@@ -149,14 +149,14 @@ class Mean:
     """
 
     class Globally(CombinerWithoutDefaults):
-        """The mean of all elements, as a float; of an empty input NaN, unless ``without_defaults()``."""
+        """Emits the mean of all elements, as a float; NaN for an empty input, unless ``without_defaults()``."""
 
         def expand(self, pcoll: PCollection[Any]) -> PCollection[float]:
             result: PCollection[float] = pcoll | self.combined(MeanCombineFn(), float)
             return result
 
     class PerKey(PTransform[Any, Any]):
-        """The mean of the values of each key, as a KV of the key and a float."""
+        """Emits the mean of the values of each key, as a KV of the key and a float."""
 
         def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, float]]:
             return pcoll | CombinePerKey(MeanCombineFn())
@@ -171,7 +171,7 @@ class Count:
     @with_input_types(T)
     @with_output_types(int)
     class Globally(CombinerWithoutDefaults):
-        """The number of elements; of an empty input 0, unless ``without_defaults()``."""
+        """Emits the number of elements; 0 for an empty input, unless ``without_defaults()``."""
 
         def expand(self, pcoll: PCollection[Any]) -> PCollection[int]:
             result: PCollection[int] = pcoll | self.combined(CountCombineFn(), int)
@@ -224,7 +224,7 @@ class TopCombineFn(CombineFn):
     Args:
         n: How many to keep; 0 or less keeps none.
         key: From an element to what is compared, as in `sorted`; None compares the elements.
-        reverse: Whether the least are wanted.
+        reverse: Whether to keep the least.
 
     >>> TopCombineFn(2).apply([3, 1, 2]), TopCombineFn(2, reverse=True).apply([3, 1, 2])
     ([3, 2], [1, 2])
@@ -274,7 +274,7 @@ class TopCombineFn(CombineFn):
 
 
 class Largest(TopCombineFn):
-    """`TopCombineFn` with a label of its own (Beam's name)."""
+    """`TopCombineFn` with its own label (Beam's name)."""
 
     def default_label(self) -> str:
         return f"Largest({self.n})"
@@ -310,7 +310,7 @@ if TYPE_CHECKING:
 
 
 class Top:
-    """The greatest or least elements, as a list (Beam's ``combiners.Top``).
+    """Emits the greatest or least elements, as a list (Beam's ``combiners.Top``).
 
     Example: ``scores | Top.LargestPerKey(3)`` takes KVs and emits a KV of a list of up to three values per key.
     """
@@ -318,12 +318,12 @@ class Top:
     @with_input_types(T)
     @with_output_types(List[T])
     class Of(CombinerWithoutDefaults):
-        """One list of the n greatest elements, greatest first; for an empty input an empty list.
+        """Emits one list of the n greatest elements, greatest first; an empty list for an empty input.
 
         Args:
             n: How many.
             key: From an element to what is compared, as in `sorted`.
-            reverse: Whether the least are wanted, least first.
+            reverse: Whether to emit the least, least first.
         """
 
         def __init__(self, n: int, key: Key = None, reverse: bool = False) -> None:
@@ -339,7 +339,7 @@ class Top:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
     class PerKey(PTransform[Any, Any]):
-        """For each key, the list of its n greatest values; the arguments are those of `Top.Of`."""
+        """Emits, for each key, the list of its n greatest values; the arguments are those of `Top.Of`."""
 
         def __init__(self, n: int, key: Key = None, reverse: bool = False) -> None:
             super().__init__()
@@ -359,7 +359,7 @@ class Top:
     def Largest(
         pcoll: PCollection[Any], n: int, has_defaults: bool = True, key: Key = None
     ) -> PCollection[Any]:
-        """One list of the n greatest elements; without `has_defaults`, none of an empty input."""
+        """Emits one list of the n greatest elements; without `has_defaults`, nothing for an empty input."""
         return pcoll | Top.Of(n, key).with_defaults(has_defaults)
 
     @staticmethod
@@ -370,7 +370,7 @@ class Top:
     def Smallest(
         pcoll: PCollection[Any], n: int, has_defaults: bool = True, key: Key = None
     ) -> PCollection[Any]:
-        """One list of the n least elements; without `has_defaults`, none of an empty input."""
+        """Emits one list of the n least elements; without `has_defaults`, nothing for an empty input."""
         return pcoll | Top.Of(n, key, reverse=True).with_defaults(has_defaults)
 
     @staticmethod
@@ -379,7 +379,7 @@ class Top:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
     def LargestPerKey(pcoll: PCollection[Any], n: int, key: Key = None) -> PCollection[Any]:
-        """For each key, the list of its n greatest values."""
+        """Emits, for each key, the list of its n greatest values."""
         return pcoll | Top.PerKey(n, key)
 
     @staticmethod
@@ -388,7 +388,7 @@ class Top:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
     def SmallestPerKey(pcoll: PCollection[Any], n: int, *, key: Key = None) -> PCollection[Any]:
-        """For each key, the list of its n least values."""
+        """Emits, for each key, the list of its n least values."""
         return pcoll | Top.PerKey(n, key, reverse=True)
 
 
@@ -433,7 +433,7 @@ class SampleCombineFn(CombineFn):
 @with_input_types(T)
 @with_output_types(List[T])
 class AnySampleCombineFn(CombineFn):
-    """The first n inputs that come along, in no promised order, and not a random sample.
+    """Keeps the first n inputs that arrive, in any order; not a random sample.
 
     >>> AnySampleCombineFn(2).apply("abc")
     ['a', 'b']
@@ -452,7 +452,7 @@ class AnySampleCombineFn(CombineFn):
         return accumulator
 
     def add_inputs(self, accumulator: list[Any], elements: Iterable[Any]) -> list[Any]:
-        """Picks while there is room; does not even look at the rest."""
+        """Adds inputs until the sample is full; does not look at the rest."""
         accumulator.extend(islice(elements, self.n - len(accumulator)))
         return accumulator
 
@@ -460,7 +460,7 @@ class AnySampleCombineFn(CombineFn):
         return list(islice(chain.from_iterable(accumulators), self.n))
 
     def extract_output(self, accumulator: list[Any]) -> list[Any]:
-        """A copy, since the accumulator may live on."""
+        """Returns a copy, since the accumulator may live on."""
         return list(accumulator)
 
 
@@ -486,7 +486,7 @@ class Sample:
     @with_input_types(T)
     @with_output_types(List[T])
     class FixedSizeGlobally(_OfSize, CombinerWithoutDefaults):
-        """One list of n elements, or of all if there are fewer; each subset of that size is as likely."""
+        """Emits one list of n elements, or of all if there are fewer; all subsets of that size are equally likely."""
 
         def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
             return pcoll | self.combined(SampleCombineFn(self._n), List[pcoll.element_type])
@@ -494,7 +494,7 @@ class Sample:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
     class FixedSizePerKey(_OfSize):
-        """For each key, a list of n of its values; each subset of that size is as likely."""
+        """Emits, for each key, a list of n of its values; all subsets of that size are equally likely."""
 
         def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, list[V]]]:
             return pcoll | CombinePerKey(SampleCombineFn(self._n))
@@ -502,7 +502,7 @@ class Sample:
     @with_input_types(T)
     @with_output_types(T)
     class Any(_OfSize):
-        """Any n elements, as elements; not a random sample, and all of them if there are fewer."""
+        """Emits any n elements, or all of them if there are fewer; not a random sample."""
 
         def __init__(self, n: int) -> None:
             if n < 0:
@@ -525,7 +525,7 @@ def _any_elements(pcoll: PCollection[T], n: int) -> PCollection[T]:
 @with_input_types(T)
 @with_output_types(List[T])
 class ToListCombineFn(CombineFn):
-    """All inputs in a list, in no promised order (Beam's name).
+    """Collects all inputs in a list, in any order (Beam's name).
 
     >>> ToListCombineFn().apply("ab")
     ['a', 'b']
@@ -552,7 +552,7 @@ class ToListCombineFn(CombineFn):
 @with_input_types(T)
 @with_output_types(T)
 class ConcatListCombineFn(ToListCombineFn):
-    """Concatenates lists, in no promised order (Beam's name).
+    """Concatenates lists, in any order (Beam's name).
 
     >>> ConcatListCombineFn().apply([[1], [2, 3]])
     [1, 2, 3]
@@ -570,7 +570,7 @@ class ConcatListCombineFn(ToListCombineFn):
 @with_input_types(Tuple[K, V])
 @with_output_types(Dict[K, V])
 class ToDictCombineFn(CombineFn):
-    """All pairs in a dict; of a key that comes twice, one of the values (Beam's name).
+    """Collects all pairs in a dict, with one of the values of a key that occurs twice (Beam's name).
 
     >>> ToDictCombineFn().apply([("a", 1), ("b", 2)])
     {'a': 1, 'b': 2}
@@ -601,7 +601,7 @@ class ToDictCombineFn(CombineFn):
 @with_input_types(T)
 @with_output_types(Set[T])
 class ToSetCombineFn(CombineFn):
-    """All inputs in a set (Beam's name).
+    """Collects all inputs in a set (Beam's name).
 
     >>> sorted(ToSetCombineFn().apply([2, 1, 2]))
     [1, 2]
@@ -638,7 +638,7 @@ class LatestCombineFn(CombineFn):
         return (None, MIN_TIMESTAMP)
 
     def add_input(self, accumulator: tuple[Any, Any], element: tuple[Any, Any]) -> tuple[Any, Any]:
-        """The later one; of two at one time, the new one."""
+        """Returns the later one; of two at one time, the new one."""
         return accumulator if accumulator[1] > element[1] else element
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -659,7 +659,7 @@ class LatestCombineFn(CombineFn):
 @with_input_types(T)
 @with_output_types(List[T])
 class ToList(CombinerWithoutDefaults):
-    """One list of all elements, in no promised order (Beam's ``combiners.ToList``)."""
+    """Emits one list of all elements, in any order (Beam's ``combiners.ToList``)."""
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
         result: PCollection[list[T]] = pcoll | self.label >> self.combined(
@@ -671,7 +671,7 @@ class ToList(CombinerWithoutDefaults):
 @with_input_types(Tuple[K, V])
 @with_output_types(Dict[K, V])
 class ToDict(CombinerWithoutDefaults):
-    """One dict of all pairs; of a key that comes twice, one of the values (Beam's ``combiners.ToDict``)."""
+    """Emits one dict of all pairs, with one of the values of a key that occurs twice (Beam's ``combiners.ToDict``)."""
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[dict[K, V]]:
         key_type, value_type = key_value_types(pcoll.element_type)
@@ -681,14 +681,14 @@ class ToDict(CombinerWithoutDefaults):
 @with_input_types(T)
 @with_output_types(Set[T])
 class ToSet(CombinerWithoutDefaults):
-    """One set of all elements (Beam's ``combiners.ToSet``)."""
+    """Emits one set of all elements (Beam's ``combiners.ToSet``)."""
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[set[T]]:
         return pcoll | self.label >> self.combined(ToSetCombineFn(), Set[pcoll.element_type])
 
 
 class Latest:
-    """The element with the latest timestamp (Beam's ``combiners.Latest``).
+    """Emits the element with the latest timestamp (Beam's ``combiners.Latest``).
 
     Example: ``readings | Latest.PerKey()`` takes KVs and emits each key with its latest value.
     """
@@ -696,11 +696,11 @@ class Latest:
     @with_input_types(T)
     @with_output_types(T)
     class Globally(CombinerWithoutDefaults):
-        """The latest of all elements; of an empty input None, unless ``without_defaults()``."""
+        """Emits the latest of all elements; None for an empty input, unless ``without_defaults()``."""
 
         @staticmethod
         def add_timestamp(element: object, timestamp: Timestamp = DoFn.TimestampParam) -> tuple[Any, Any]:
-            """The element with its timestamp."""
+            """Returns the element with its timestamp."""
             return element, timestamp
 
         def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
@@ -710,13 +710,13 @@ class Latest:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, V])
     class PerKey(PTransform[Any, Any]):
-        """For each key, its latest value."""
+        """Emits, for each key, its latest value."""
 
         @staticmethod
         def add_timestamp(
             element: tuple[Any, Any], timestamp: Timestamp = DoFn.TimestampParam
         ) -> tuple[Any, Any]:
-            """The key, and the value with the element's timestamp."""
+            """Returns the key, and the value with the element's timestamp."""
             key, value = element
             return key, (value, timestamp)
 
@@ -796,7 +796,7 @@ class TupleCombineFn(_SideBySide):
 
     @classmethod
     def of_lists(cls, combiners: Iterable[Any]) -> TupleCombineFn:
-        """The CombineFn of elements that are lists with one value for each of some CombineFns.
+        """Returns the CombineFn of elements that are lists with one value for each of some CombineFns.
 
         >>> TupleCombineFn.of_lists([sum, max]).apply([[1, 5], [2, 4]])
         (3, 5)
@@ -814,7 +814,7 @@ class TupleCombineFn(_SideBySide):
     def add_inputs(
         self, accumulator: list[Any], elements: Iterable[tuple[Any, ...]], *args: object, **kwargs: object
     ) -> list[Any]:
-        """Deals many tuples out, column by column."""
+        """Adds many tuples, column by column."""
         for chunk in split_into_chunks(elements):
             trios = zip(self.combiners, accumulator, zip(*chunk, strict=False), strict=False)
             accumulator = [fn.add_inputs(part, list(column), *args, **kwargs) for fn, part, column in trios]

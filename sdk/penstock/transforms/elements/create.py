@@ -20,12 +20,12 @@ _PLAIN_TYPES = frozenset({bool, bytes, complex, float, int, str})
 
 
 class Create(PTransform[Any, PCollection[T]]):
-    """A PCollection of values (Beam's ``Create``), in the global window at the minimum timestamp.
+    """Creates a PCollection of values, in the global window at the minimum timestamp (Beam's ``Create``).
 
     Args:
         values: An iterable; of a dict, its items.
-        reshuffle: Has no effect here: up to 1,000 values are one bundle, and more are spread anyway. Put a
-            `Reshuffle` behind it to spread a few values that are much work each.
+        reshuffle: Has no effect here: up to 1,000 values are one bundle, and more are always spread. Apply a
+            `Reshuffle` after it to spread a few values that each need much work.
 
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.
@@ -57,11 +57,11 @@ class Create(PTransform[Any, PCollection[T]]):
         return graph.Read(graph.InlineValues(self.values))
 
     def get_output_type(self) -> Any:
-        """The declared type of the elements, or the type of the values."""
+        """Returns the declared type of the elements, or the type of the values."""
         return self.get_type_hints().simple_output_type(self.label) or self.infer_output_type(None)
 
     def infer_output_type(self, input_type: object) -> object:
-        """The union of the values' types; rows are taken field by field."""
+        """Returns the union of the values' types; rows are taken field by field."""
         if not self.values:
             return typehints.Any
         if all(type(value) is Row for value in self.values):
@@ -76,7 +76,7 @@ class Create(PTransform[Any, PCollection[T]]):
 
 
 class Impulse(PTransform[Any, Any]):
-    """A PCollection of one element, the empty bytes (Beam's ``Impulse``).
+    """Creates a PCollection of one element, the empty bytes (Beam's ``Impulse``).
 
     Example: ``pipeline | Impulse() | FlatMap(lambda _: list_files())`` calls `list_files` in a worker.
     """

@@ -100,7 +100,7 @@ def _check_plain(names: Sequence[str] | dict[str, Any], element_type: object, wh
 
 
 def known_fields(element_type: object) -> list[str] | None:
-    """The names of the fields of a type; None if elements of the type may have others.
+    """Returns the names of the fields of a type; None if elements of the type may have others.
 
     >>> known_fields(RecordConstraint([("team", str)])), known_fields(int)
     (['team'], None)

@@ -43,7 +43,7 @@ class IsolatedCalls:
         return {**self.__dict__, "_child": None, "_in_bundle": False, "_known": {}}
 
     def new_bundle(self) -> None:
-        """Tells that the next element is the first one of a bundle."""
+        """Marks the next element as the first one of a bundle."""
         self._in_bundle = False
 
     def begin(self) -> None:
@@ -86,7 +86,7 @@ class IsolatedCalls:
         """Calls ``finish_bundle`` if the child has processed an element of it; RuntimeError if it emits outputs."""
         if self._child is not None and self._in_bundle and self._ask("finish_bundle"):
             what = f"{type(self._dofn).__name__}.finish_bundle returned elements, which is not safe with use_subprocess"
-            hint = "give them in process: a crash would lose what waits for the end of the bundle"
+            hint = "emit them in process: a crash would lose what waits for the end of the bundle"
             raise refusal(RuntimeError, what, hint=hint)
         self._in_bundle = False
 
@@ -172,8 +172,8 @@ def _dumps(value: object) -> bytes:
             # Cloudpickle also pickles classes that cannot be imported.
             return CloudpickleCoder().encode(value)
         except Exception as error:
-            what = f"what goes to or comes from the process of a DoFn cannot be pickled: {error}"
-            raise refusal(TypeError, what, hint="give plain data, or leave use_subprocess out") from error
+            what = f"what is sent to or from the process of a DoFn cannot be pickled: {error}"
+            raise refusal(TypeError, what, hint="pass plain data, or leave use_subprocess out") from error
 
 
 def _sendable(error: BaseException) -> BaseException:

@@ -144,7 +144,7 @@ class ParDo(
 
     Raises:
         TypeError: If the arguments do not fit ``process``.
-        ValueError: If the DoFn asks for things that it cannot have.
+        ValueError: If the DoFn asks for parameters that it cannot have.
 
     >>> class Words(DoFn):
     ...     def process(self, line: str) -> Iterator[str]:
@@ -201,7 +201,7 @@ class ParDo(
         return {"fn": DisplayDataItem(type(self.fn), label="Transform Function"), "fn_dd": self.fn}
 
     def default_type_hints(self) -> Any:
-        """The type hints of the DoFn at the first call."""
+        """Returns the type hints of the DoFn at the first call."""
         if self._dofn_hints is None:
             self._dofn_hints = self.fn.get_type_hints()
         return self._dofn_hints
@@ -210,7 +210,7 @@ class ParDo(
         return self.fn.infer_output_type(input_type)
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.ParDo`; a `penstock.graph.StatefulParDo` if the DoFn has state or timers."""
+        """Returns a `penstock.graph.ParDo`; a `penstock.graph.StatefulParDo` if the DoFn has state or timers."""
         kind = graph.StatefulParDo if self.signature.is_stateful else graph.ParDo
         return kind(self.fn, self.args, tuple(sorted(self.kwargs.items())))
 
@@ -229,11 +229,11 @@ class ParDo(
         def with_output_types(self, type_hint: object, **tagged_type_hints: object) -> Any: ...
 
     def expand(self, pcoll: PCollection[ElementT]) -> PCollection[OutputT]:
-        """The main output.
+        """Returns the main output.
 
         Raises:
             ValueError: If a stateful DoFn is applied to elements that are not key-value pairs, or may be retractions
-                that it does not take.
+                that it does not accept.
             TypeError: If the DoFn has neither ``process`` nor ``process_batch``, or takes or yields batches
                 without a description.
             TypeCheckError: If a function over fields reads a field that the elements do not have.
@@ -296,7 +296,7 @@ class ParDo(
         Args:
             tags: Their tags; without any, every tag that is asked for.
             main: A tag for the main output.
-            allow_unknown_tags: Whether other tags than `tags` can be asked for.
+            allow_unknown_tags: Whether tags outside of `tags` can be asked for.
 
         Returns:
             A transform whose output is a `penstock.pvalue.DoOutputsTuple`.
@@ -326,7 +326,7 @@ class ParDo(
         max_retry_delay_seconds: float = 60.0,
         calls_per_second: float | None = None,
     ) -> Self:
-        """Says how the calls of an asynchronous function or DoFn are made (penstock's own).
+        """Sets how the calls of an asynchronous function or DoFn are made (penstock's own).
 
         All numbers are for each task, and Spark runs as many tasks at a time as it has cores. Outputs leave in the
         order of their elements. Spark repeats a task that fails, so a service may get a call more than once.
@@ -335,9 +335,9 @@ class ParDo(
             max_concurrency: How many calls are made at a time.
             timeout_seconds: The seconds after which a try ends with a TimeoutError; None for no limit.
             retries: How many times a call that failed is tried again.
-            retry_on: The exceptions after which it is; an OSError is a lost connection, or a TimeoutError.
+            retry_on: The exceptions after which it is tried again; an OSError is a lost connection, or a TimeoutError.
             retry_delay_seconds: The longest delay before the second try. Each delay is twice as long as the one before,
-                and shortened by chance, to half at most.
+                and is shortened by a random share, to half at most.
             max_retry_delay_seconds: The longest delay of all.
             calls_per_second: How many tries may begin in a second, evenly spaced; None for no limit.
 
@@ -422,22 +422,22 @@ class ParDo(
         on_failure_callback: Callable[[Exception, Any], None] | None = None,
         allow_unsafe_userstate_in_process: bool = False,
     ) -> Any:
-        """Sends elements whose processing fails to an output of their own.
+        """Sends elements whose processing fails to a separate output.
 
         Args:
-            main_tag: The tag of the elements that are processed well.
+            main_tag: The tag of the elements that are processed without an error.
             dead_letter_tag: The tag of ``(element, (exception class, its repr, traceback lines))``.
             exc_class: The exceptions that count as failures.
             partial: Whether the outputs of an element before its failure are kept.
-            use_subprocess: Whether the DoFn runs in a child process of the worker: if that crashes, its element has
-                failed, and the next one gets a new child.
+            use_subprocess: Whether the DoFn runs in a child process of the worker: if that crashes, its element counts
+                as failed, and the next element gets a new child.
             threshold: The largest share of failing elements, from 0 to 1; more of them fail the pipeline.
             threshold_windowing: Windows over which the share is taken; by default the windows of the input.
             timeout: Seconds after which an element counts as failing with a TimeoutError.
-            error_handler: Takes the failing elements; then only the main output is given.
+            error_handler: Takes the failing elements; the transform then returns only the main output.
             on_failure_callback: Called with the exception and the element; its own errors are only logged.
             allow_unsafe_userstate_in_process: Whether ``process`` may use state and timers, although a failing element
-                leaves its changes of state.
+                does not undo its changes of state.
 
         Raises:
             ValueError: If arguments exclude each other, or cannot work.
@@ -562,7 +562,7 @@ if TYPE_CHECKING:
         ) -> GoodAndBad[V, T]: ...
 
         def with_outputs(self, *tags: str, main: str | None = None) -> PTransform[Any, Any]:
-            """This transform with tagged outputs."""
+            """Returns this transform with tagged outputs."""
             ...
 
         def with_concurrency(
@@ -576,7 +576,7 @@ if TYPE_CHECKING:
             max_retry_delay_seconds: float = 60.0,
             calls_per_second: float | None = None,
         ) -> Self:
-            """This transform with ``ParDo.with_concurrency``."""
+            """Returns this transform with ``ParDo.with_concurrency``."""
             ...
 
     class Itemized(ParDo[Any, Any]):
@@ -647,11 +647,11 @@ def FlatMap(fn: FunctionT, *args: object, **kwargs: object) -> FlatMapped[Functi
 
 
 def FlatMap(fn: Callable[..., Any] = identity, *args: object, **kwargs: object) -> ParDo[Any, Any]:
-    """Outputs each element of what a function returns (Beam's ``FlatMap``).
+    """Emits each item of the iterable that a function returns (Beam's ``FlatMap``).
 
     Args:
-        fn: A function that returns an iterable; without it, the items of each element.
-        args: These, and the errors, are as in `Map`.
+        fn: A function that returns an iterable; by default, each element itself is the iterable.
+        args: Further arguments, as in `Map`, which also has the errors.
         kwargs: Likewise, by name.
 
     Example: ``lines | FlatMap(str.split)`` over ``"to be"`` emits ``"to"`` and ``"be"``.
@@ -663,7 +663,7 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: object, **kwargs: object) 
 
 
 def Map(fn: FunctionT, *args: object, **kwargs: object) -> Mapped[FunctionT]:
-    """Outputs what a function returns (Beam's ``Map``).
+    """Emits the result of a function for each element (Beam's ``Map``).
 
     Args:
         fn: A function of an element.
@@ -682,7 +682,7 @@ def Map(fn: FunctionT, *args: object, **kwargs: object) -> Mapped[FunctionT]:
 
 
 def Filter(fn: FunctionT, *args: object, **kwargs: object) -> Filtered[FunctionT]:
-    """Keeps the elements for which a function is true (Beam's ``Filter``); arguments and errors are as in `Map`.
+    """Keeps the elements for which a function returns true (Beam's ``Filter``); arguments and errors are as in `Map`.
 
     Example: ``words | Filter(str.isupper)`` over ``"AMY"`` and ``"bob"`` emits ``"AMY"``.
 
@@ -693,11 +693,11 @@ def Filter(fn: FunctionT, *args: object, **kwargs: object) -> Filtered[FunctionT
 
 
 def MapTuple(fn: FunctionT, *args: object, **kwargs: object) -> PartsMapped[FunctionT]:
-    """Outputs what a function of an element's parts returns (Beam's ``MapTuple``).
+    """Emits the result of a function of the parts of each element (Beam's ``MapTuple``).
 
     Args:
         fn: A function of the parts of a tuple; its parameters for `args` and `kwargs` have default arguments.
-        args: These, and the errors, are as in `Map`.
+        args: Further arguments, as in `Map`, which also has the errors.
         kwargs: Likewise, by name.
 
     Example: ``ages | MapTuple(lambda name, age: age)`` over ``("amy", 30)`` emits ``30``.
@@ -709,7 +709,7 @@ def MapTuple(fn: FunctionT, *args: object, **kwargs: object) -> PartsMapped[Func
 
 
 def FlatMapTuple(fn: FunctionT, *args: object, **kwargs: object) -> PartsFlatMapped[FunctionT]:
-    """Outputs each element of what a function of an element's parts returns; as `MapTuple` (Beam's ``FlatMapTuple``).
+    """Emits each item of what a function of an element's parts returns; like `MapTuple` (Beam's ``FlatMapTuple``).
 
     Example: ``counts | FlatMapTuple(lambda word, n: [word] * n)`` over ``("a", 2)`` emits ``"a"`` twice.
 

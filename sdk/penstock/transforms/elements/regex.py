@@ -91,9 +91,9 @@ if TYPE_CHECKING:
 
 
 class Regex:
-    r"""Regular expressions over elements that are text (Beam's ``Regex``).
+    r"""Applies regular expressions to elements that are strings (Beam's ``Regex``).
 
-    Each takes the pattern as text or compiled. A group is a number or a name; 0 is the whole match.
+    Each takes the pattern as a string or compiled. A group is a number or a name; 0 is the whole match.
 
     Example: ``lines | Regex.find(r"\d+")`` emits the first number of each line that has one.
     """
@@ -104,14 +104,14 @@ class Regex:
     @ptransform_fn
     @with_input_types(str)
     def matches(pcoll: PCollection[Any], regex: Pattern, group: Group = 0) -> PCollection[Any]:
-        """The group, for each element that the pattern matches at its start."""
+        """Emits the group, for each element that the pattern matches at its start."""
         return pcoll | FlatMap(_first_of(re.compile(regex).match, group)).with_output_types(str)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
     def all_matches(pcoll: PCollection[Any], regex: Pattern) -> PCollection[Any]:
-        """The list of the match and its groups, for each element that the pattern matches at its start."""
+        """Emits the list of the match and its groups, for each element that the pattern matches at its start."""
         return pcoll | FlatMap(_all_groups_of(regex)).with_output_types(List[str])
 
     @staticmethod
@@ -120,7 +120,7 @@ class Regex:
     def matches_kv(
         pcoll: PCollection[Any], regex: Pattern, keyGroup: Group, valueGroup: Group = 0
     ) -> PCollection[Any]:
-        """A KV of two groups, for each element that the pattern matches at its start."""
+        """Emits a KV of two groups, for each element that the pattern matches at its start."""
         found = _first_of(re.compile(regex).match, keyGroup, valueGroup)
         return pcoll | FlatMap(found).with_output_types(Tuple[str, str])
 
@@ -128,14 +128,15 @@ class Regex:
     @ptransform_fn
     @with_input_types(str)
     def find(pcoll: Any, regex: Pattern, group: Group = 0) -> Any:
-        """The group of the first match, for each element that has one anywhere."""
+        """Emits the group of the first match, for each element that has one anywhere."""
         return pcoll | FlatMap(_first_of(re.compile(regex).search, group)).with_output_types(str)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
     def find_all(pcoll: Any, regex: Pattern, group: Group = 0, outputEmpty: bool = True) -> Any:
-        """For each element, the list of the groups of all its matches, without empty groups unless `outputEmpty`.
+        """Emits, for each element, the list of the groups of all its matches, without empty groups unless
+        `outputEmpty`.
 
         With the group `Regex.ALL`, it is a list of pairs of the whole match and its first group.
         """
@@ -148,7 +149,7 @@ class Regex:
     def find_kv(
         pcoll: PCollection[Any], regex: Pattern, keyGroup: Group, valueGroup: Group = 0
     ) -> PCollection[Any]:
-        """A KV of two groups for each match anywhere in an element."""
+        """Emits a KV of two groups for each match anywhere in an element."""
         return pcoll | FlatMap(_find_kv_of(regex, keyGroup, valueGroup)).with_output_types(Tuple[str, str])
 
     @staticmethod
@@ -156,7 +157,7 @@ class Regex:
     @ptransform_fn
     @with_input_types(str)
     def replace_all(pcoll: PCollection[Any], regex: Pattern, replacement: str) -> PCollection[Any]:
-        """Each element with every match replaced."""
+        """Emits each element with every match replaced."""
         return pcoll | Map(_replaced_by(regex, replacement, 0)).with_output_types(str)
 
     @staticmethod
@@ -164,7 +165,7 @@ class Regex:
     @ptransform_fn
     @with_input_types(str)
     def replace_first(pcoll: PCollection[Any], regex: Pattern, replacement: str) -> PCollection[Any]:
-        """Each element with its first match replaced."""
+        """Emits each element with its first match replaced."""
         return pcoll | Map(_replaced_by(regex, replacement, 1)).with_output_types(str)
 
     @staticmethod
@@ -172,5 +173,5 @@ class Regex:
     @ptransform_fn
     @with_input_types(str)
     def split(pcoll: PCollection[Any], regex: Pattern, outputEmpty: bool = False) -> Any:
-        """Each element cut at the matches, as a list; without empty parts unless `outputEmpty`."""
+        """Emits each element split at the matches, as a list; without empty parts unless `outputEmpty`."""
         return pcoll | Map(_split_of(regex, bool(outputEmpty))).with_output_types(List[str])

@@ -1,4 +1,4 @@
-"""Transforms that put an element's timestamp or window into the element, or turn it into text."""
+"""Transforms that put an element's timestamp or window into the element, or convert it to a string."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Reify:
     """
 
     class Timestamp(PTransform[Any, Any]):
-        """The element as a `TimestampedValue` of itself, which the next step sees as the element it was."""
+        """Emits each element as a `TimestampedValue` of itself, which the next step sees as the element it was."""
 
         @staticmethod
         def add_timestamp_info(
@@ -38,7 +38,7 @@ class Reify:
             return pcoll | Map(self.add_timestamp_info).with_output_types(pcoll.element_type)
 
     class Window(PTransform[Any, Any]):
-        """A triple of the element, its timestamp and its window."""
+        """Emits a triple of each element, its timestamp and its window."""
 
         @staticmethod
         def add_window_info(
@@ -88,7 +88,7 @@ class Reify:
 
 
 class ToString:
-    """Elements as text (Beam's ``ToString``).
+    """Converts elements to strings (Beam's ``ToString``).
 
     Example: ``pairs | ToString.Kvs()`` over ``("amy", 30)`` emits ``"amy,30"``.
     """
@@ -100,13 +100,13 @@ class ToString:
 
     @staticmethod
     def Iterables(delimiter: str | None = None) -> Any:
-        """The parts of each element, an iterable, as text with a delimiter in between; by default a comma."""
+        """Returns the parts of each element, an iterable, as text with a delimiter in between; by default a comma."""
         joined = Map(_joined_by("," if delimiter is None else delimiter))
         return "IterablesToString" >> joined.with_input_types(IterableHint[Any]).with_output_types(str)
 
     @staticmethod
     def Kvs(delimiter: str | None = None) -> Any:
-        """Key and value as text with a delimiter in between; the same as `Iterables`."""
+        """Emits the key and the value as a string with a delimiter in between; the same as `Iterables`."""
         return ToString.Iterables(delimiter)
 
 

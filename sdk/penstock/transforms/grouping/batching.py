@@ -51,8 +51,7 @@ class WithBucket(DoFn):
 class WaitingBatchDoFn(DoFn):
     """Keeps the elements of a bucket and window until there are enough, or the first has waited long enough.
 
-    Waiting goes by the engine's time, and may be 0 seconds for any time. Each worker measures the costs of batches
-    alone.
+    Waiting uses the engine's time; 0 seconds means any time. Each worker measures the costs of batches alone.
     """
 
     VALUES = BagStateSpec("values", FastPrimitivesCoder())
@@ -71,7 +70,7 @@ class WaitingBatchDoFn(DoFn):
         size: ReadModifyWriteRuntimeState = DoFn.StateParam(SIZE),
         waited: BaseTimer = DoFn.TimerParam(WAITED),
     ) -> Iterator[list[Any]]:
-        """A batch, if this element makes it large enough."""
+        """Yields a batch, if this element makes it large enough."""
         if self.target is None:
             self.target = self.estimator.next_batch_size()
         before = size.read()
@@ -91,7 +90,7 @@ class WaitingBatchDoFn(DoFn):
         values: BagRuntimeState = DoFn.StateParam(VALUES),
         size: ReadModifyWriteRuntimeState = DoFn.StateParam(SIZE),
     ) -> Iterator[list[Any]]:
-        """The waiting elements, as a batch."""
+        """Yields the waiting elements, as a batch."""
         batch, total = list(values.read()), size.read() or 0
         values.clear()
         size.clear()
@@ -230,7 +229,7 @@ class BatchSizeEstimator:
             self._timings.pop(random.randrange(len(self._timings) // 2))
 
     def next_batch_size(self) -> int:
-        """The size that the next batch should have; the last one again, if its timing was ignored."""
+        """Returns the size that the next batch should have; the last one again, if its timing was ignored."""
         if self._replay:
             size, self._replay = self._replay, None
             return size
@@ -238,9 +237,9 @@ class BatchSizeEstimator:
 
 
 def linear_regression(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float]:
-    """The line through points: its height at 0, and its slope.
+    """Returns the line through points: its height at 0, and its slope.
 
-    From ten points on, points that pull the line most (Cook's distance above 0.5) are left out, and the others
+    With ten points or more, those that pull the line most (Cook's distance above 0.5) are left out, and the others
     weigh in inverse proportion to x, since small batches tell most about the cost at 0.
     """
     count = len(xs)
@@ -288,10 +287,10 @@ def _one(_: object) -> int:
 @with_input_types(T)
 @with_output_types(List[T])
 class BatchElements(PTransform[Any, Any]):
-    """Lists of elements, of a size that makes the steps after it efficient (Beam's ``BatchElements``).
+    """Emits lists of elements, of a size that makes the next steps efficient (Beam's ``BatchElements``).
 
     The transform measures how long the fused steps downstream take for a batch, assumes ``fixed + per_element * size``,
-    and chooses sizes that keep to the targets. Batches do not cross windows or bundles, and have the timestamp of their
+    and chooses sizes that meet the targets. Batches do not cross windows or bundles, and have the timestamp of their
     window's end.
 
     Args:
@@ -301,13 +300,13 @@ class BatchElements(PTransform[Any, Any]):
         target_batch_duration_secs: A batch's time in seconds, without the fixed cost.
         target_batch_duration_secs_including_fixed_cost: A batch's time in seconds.
         max_batch_duration_secs: How many seconds a batch may wait for more elements. Bounded input never
-            waits. Of unbounded input, the elements of a window and bucket then wait in one place, across bundles.
+            waits. With unbounded input, the elements of a window and bucket then wait together, across bundles.
         element_size_fn: From an element to what it adds to the size of a batch.
         variance: How far sizes may stray from the best known one, as a share of it.
-        clock: Gives the time in seconds for measurements; waiting goes by the engine's time.
+        clock: Returns the time in seconds for measurements; waiting uses the engine's time.
         record_metrics: Whether the distributions ``batch_size`` and ``msec_per_batch`` are recorded.
         length_fn: From an element to its length; elements are then batched with others of about their length.
-        bucket_boundaries: The lengths at which another kind of batch begins, ascending; by default 16, 32,
+        bucket_boundaries: The lengths at which a new kind of batch begins, ascending; by default 16, 32,
             64, 128, 256 and 512.
 
     Raises:
@@ -421,7 +420,7 @@ def _bucketing(
 @with_input_types(T)
 @with_output_types(List[T])
 class SortAndBatchElements(PTransform[Any, Any]):
-    """Lists of elements of about the same size, shorter ones first (Beam's ``SortAndBatchElements``).
+    """Emits lists of elements of about the same size, shorter ones first (Beam's ``SortAndBatchElements``).
 
     All elements of a bundle are held in memory until it ends. Batches do not cross windows, and have the
     timestamp of their window's end.

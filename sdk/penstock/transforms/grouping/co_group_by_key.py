@@ -21,12 +21,12 @@ from penstock.typehints.trivial_inference import instance_to_type, key_value_typ
 class CoGroupByKey(PTransform[Any, Any]):
     """Groups several PCollections of KVs by their common keys (Beam's name).
 
-    It is applied to a dict of PCollections, and emits, for each key, a dict of the same tags with an iterable
-    of the values that the key has in each; or to a tuple or list of PCollections, and emits tuples of
-    iterables. A key that is missing in one PCollection has an empty iterable there.
+    Applied to a dict of PCollections, it emits for each key a dict of the same tags, with an iterable of the key's
+    values in each PCollection. Applied to a tuple or list of PCollections, it emits tuples of iterables. A key that is
+    missing in one PCollection has an empty iterable there.
 
     Args:
-        pipeline: The pipeline; needed only if there may be no PCollections at all, for which the result is empty.
+        pipeline: The pipeline; needed only if there may be no PCollections, in which case the result is empty.
 
     Example: ``{"mail": mails, "phone": phones} | CoGroupByKey()`` emits
     ``("amy", {"mail": ["amy@example.com"], "phone": []})``.

@@ -1,4 +1,4 @@
-"""Brings elements together and apart: GroupByKey, Flatten, FlattenWith, and the step that spreads elements again."""
+"""Groups, merges and redistributes elements: GroupByKey, Flatten, FlattenWith, and the step that spreads elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATE = "late"
 
 
 class WithLateData(PTransform[Any, Any]):
-    """A grouping with a second output: elements for windows whose time is over, or that have given their last pane.
+    """A grouping with a second output: elements for windows that have closed, or that have emitted their last pane.
 
     ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. A late element keeps its
     timestamp, and has the windows that did not take it. The metrics of late elements also count it.
@@ -39,7 +39,7 @@ class WithLateData(PTransform[Any, Any]):
     def __init__(self, grouping: PTransform[Any, Any]) -> None:
         super().__init__(grouping.label)
         if grouping.to_primitive() is None:
-            what = "a combine with side inputs is made of several steps, and cannot tell what comes too late"
+            what = "a combine with side inputs is made of several steps, and cannot recognize late elements"
             raise refusal(ValueError, what, where=self._where(), hint="use GroupByKey().with_late_data()")
         self._grouping = grouping
 
@@ -57,7 +57,7 @@ class WithLateData(PTransform[Any, Any]):
         self._grouping.type_check_inputs(pvalueish)
 
     def infer_output_type(self, input_type: object) -> object:
-        """The type of the main output."""
+        """Returns the type of the main output."""
         declared = self._grouping.get_type_hints().simple_output_type(self.label)
         return declared or self._grouping.infer_output_type(input_type)
 
@@ -69,7 +69,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def key_value_types(transform: PTransform[Any, Any], input_type: object) -> tuple[Any, Any]:
-    """The key and value type of a key-value type; TypeCheckError if it is the type of something else."""
+    """Returns the key and value type of a key-value type; TypeCheckError if it is the type of something else."""
     try:
         key_type, value_type = typehints.coerce_to_kv_type(
             input_type or typehints.Any, transform.label
@@ -85,7 +85,7 @@ def key_value_types(transform: PTransform[Any, Any], input_type: object) -> tupl
 
 
 def grouped_type(transform: PTransform[Any, Any], input_type: object) -> Any:
-    """The type of groups of pairs of a type."""
+    """Returns the type of groups of pairs of a type."""
     key_type, value_type = key_value_types(transform, input_type)
     return typehints.KV[key_type, typehints.Iterable[value_type]]
 
@@ -100,11 +100,11 @@ class Grouping(PTransform[Any, Any]):
         super().type_check_inputs(pvalueish)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's windowing, with the trigger's continuation."""
+        """Returns the input's windowing, with the trigger's continuation."""
         return super().get_windowing(inputs).after_grouping()
 
     def with_late_data(self) -> PTransform[Any, Any]:
-        """A `WithLateData`: this transform with a second output, for elements that come too late (penstock's own).
+        """Adds a second output for elements that are dropped as late; returns a `WithLateData` (penstock's own).
 
         Raises:
             ValueError: A CombineFn has side inputs.
@@ -157,12 +157,12 @@ class SpreadElements(PTransform[Any, Any]):
 
 
 class Flatten(PTransform[Any, Any]):
-    """The union of several PCollections (Beam's ``Flatten``).
+    """Merges several PCollections into one (Beam's ``Flatten``).
 
     Args:
         kwargs: ``pipeline``, which is needed if there may be no input.
 
-    Example: ``(monday, tuesday) | Flatten()`` has the elements of both days.
+    Example: ``(monday, tuesday) | Flatten()`` emits the elements of both days.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -195,7 +195,7 @@ class Flatten(PTransform[Any, Any]):
         return input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The windowing of the first input, or the default."""
+        """Returns the windowing of the first input, or the default."""
         return inputs[0].windowing if inputs else default_windowing()
 
     if TYPE_CHECKING:
@@ -221,12 +221,12 @@ class Flatten(PTransform[Any, Any]):
 
 
 class FlattenWith(PTransform[Any, Any]):
-    """The union of its input with other PCollections (Beam's ``FlattenWith``).
+    """Merges its input with other PCollections (Beam's ``FlattenWith``).
 
     Args:
         others: PCollections, or transforms at a pipeline's start such as ``Create``.
 
-    Example: ``monday | FlattenWith(tuesday)`` has the elements of both days.
+    Example: ``monday | FlattenWith(tuesday)`` emits the elements of both days.
     """
 
     def __init__(self, *others: object) -> None:

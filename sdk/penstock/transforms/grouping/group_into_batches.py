@@ -1,4 +1,4 @@
-"""Values of one key in lists of at most a given length: `GroupIntoBatches`."""
+"""Groups the values of one key into lists of at most a given length: `GroupIntoBatches`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Batches(PTransform[Any, Any]):
 
 
 def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple[Any, list[Any]]]]:
-    """The function from a key and its values to KVs of the key and a list; it holds one list at a time."""
+    """Returns the function from a key and its values to KVs of the key and a list; it holds one list at a time."""
 
     def batches(key: object, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
         return ((key, batch) for batch in split_into_chunks(iter(values), batch_size))
@@ -79,9 +79,9 @@ def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple
 
 @with_input_types(Tuple[K, V])
 class GroupIntoBatches(_Batches):
-    """Lists of up to `batch_size` values of one key and window (Beam's ``GroupIntoBatches``).
+    """Emits lists of up to `batch_size` values of one key and window (Beam's ``GroupIntoBatches``).
 
-    Every batch but the last of a key and window is full, unless it has waited too long. Batches of unbounded input
+    Every batch except the last of a key and window is full, unless it has waited too long. Batches of unbounded input
     are emitted as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
 
     Args:
@@ -92,7 +92,7 @@ class GroupIntoBatches(_Batches):
 
     Raises:
         ValueError: If a number is out of range.
-        UnsupportedByRunner: If a batch may wait only so long, and the windows of unbounded input merge.
+        UnsupportedByRunner: If the waiting time is limited, and the windows of unbounded input merge.
 
     Example: ``rows_by_table | GroupIntoBatches(500) | MapTuple(insert_all)``.
     """
@@ -141,7 +141,7 @@ class GatheringDoFn(DoFn):
         count: ReadModifyWriteRuntimeState = DoFn.StateParam(COUNT),
         waited: BaseTimer = DoFn.TimerParam(WAITED),
     ) -> Iterator[tuple[Any, list[Any]]]:
-        """A batch, if this value makes it full."""
+        """Yields a batch, if this value makes it full."""
         key, value = element
         values.add(value)
         number = (count.read() or 0) + 1
@@ -161,7 +161,7 @@ class GatheringDoFn(DoFn):
         values: BagRuntimeState = DoFn.StateParam(VALUES),
         count: ReadModifyWriteRuntimeState = DoFn.StateParam(COUNT),
     ) -> Iterator[tuple[Any, list[Any]]]:
-        """The waiting values, as a batch."""
+        """Yields the waiting values, as a batch."""
         batch = list(values.read())
         values.clear()
         count.clear()

@@ -1,4 +1,4 @@
-"""The transforms that change where, when and how results are given: `WindowInto` and `SetTrigger`."""
+"""The transforms that change where, when and how results are emitted: `WindowInto` and `SetTrigger`."""
 
 from __future__ import annotations
 
@@ -54,19 +54,20 @@ class _SameElements(PTransform[Any, Any]):
 
 
 class WindowInto(_SameElements):
-    """Puts each element into windows, and sets trigger and accumulation for what follows (Beam's name).
+    """Assigns each element to windows, and sets the trigger and accumulation of later groupings (Beam's name).
 
     Args:
         windowfn: A ``WindowFn``, or a `Windowing` whose parts the other arguments replace.
-        trigger: When results are given.
+        trigger: When results are emitted.
         accumulation_mode: Whether a later pane contains, retracts, or leaves out earlier ones.
         timestamp_combiner: The timestamp of a result.
-        allowed_lateness: In seconds; after a `Windowing`, 0 leaves its own.
-        on_time_behavior: Whether there is a pane at the window's end although nothing is new; by default there is.
-        closing_behavior: The same for the time at which the window closes; by default there is none.
+        allowed_lateness: How late an element may be, in seconds; after a `Windowing`, 0 keeps its lateness.
+        on_time_behavior: Whether a pane is emitted at the window's end even without new elements; by default it is.
+        closing_behavior: Whether a pane is emitted when the window closes even without new elements; by default it is
+            not.
 
     Raises:
-        ValueError: If a trigger other than the default comes without an accumulation mode.
+        ValueError: If a trigger other than the default has no accumulation mode.
 
     Example: ``goals | WindowInto(FixedWindows(60)) | CombinePerKey(sum)`` emits a sum for each minute.
     """
@@ -115,7 +116,7 @@ class WindowInto(_SameElements):
         return {"window_fn": type(self.windowing.windowfn).__name__}
 
     def to_primitive(self) -> graph.Primitive:
-        """An `AssignWindows`; the windowing itself is on the output edge."""
+        """Returns an `AssignWindows`; the windowing itself is on the output edge."""
         return graph.AssignWindows()
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
@@ -123,13 +124,13 @@ class WindowInto(_SameElements):
 
 
 class SetTrigger(_SameElements):
-    """Sets when results are emitted in what follows, and keeps the windows (the paper's ``Window.trigger``).
+    """Sets when later groupings emit results, and keeps the windows (the paper's ``Window.trigger``).
 
-    Elements keep their windows, merged ones too. The arguments are as in `WindowInto`; one that is left out changes
+    Elements keep their windows, also merged ones. The arguments are as in `WindowInto`; one that is left out changes
     nothing.
 
     Raises:
-        ValueError: If there is no argument, or one makes no sense.
+        ValueError: If no argument is passed, or one is wrong.
 
     Example: ``minutes | SetTrigger(Repeatedly(AfterCount(10)), AccumulationMode.DISCARDING)``.
     """
@@ -163,7 +164,7 @@ class SetTrigger(_SameElements):
         return {name: str(value) for name, value in self._changes.items()}
 
     def to_primitive(self) -> graph.Primitive:
-        """A `penstock.graph.ParDo` that changes no element; the windowing itself is on the output edge."""
+        """Returns a `penstock.graph.ParDo` that changes no element; the windowing itself is on the output edge."""
         return graph.ParDo(MapDoFn(identity))
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
@@ -171,7 +172,7 @@ class SetTrigger(_SameElements):
 
 
 class WithTimestamps(PTransform[Any, Any]):
-    """Gives each element a timestamp that is computed from it (the name is Beam Java's).
+    """Sets the timestamp of each element, which is computed from the element (the name is Beam Java's).
 
     Args:
         moment: The name of a field, an expression, or any function of an element. It returns seconds since the epoch, a
