@@ -164,6 +164,20 @@ def test_a_clone_has_files_of_its_own_although_the_session_of_the_program_shares
     assert made.settings[name] == shares
 
 
+def test_a_query_runs_by_the_settings_of_its_session_and_others_are_refused() -> None:
+    made, backend = session()
+    zone = {"spark.sql.session.timeZone": "UTC"}
+    made.settings["spark.sql.session.timeZone"] = "Etc/UTC"
+    assert backend.session_of_queries(zone, "") is made
+    made.settings["spark.sql.session.timeZone"] = "Asia/Tokyo"
+    with pytest.raises(UnsupportedByRunner) as raised:
+        backend.session_of_queries(zone, "at step 'Query'")
+    what, where, hint = str(raised.value).splitlines()
+    assert what.endswith("spark.sql.session.timeZone is Asia/Tokyo")
+    assert where == "  at step 'Query'"
+    assert "spark.conf.set('spark.sql.session.timeZone', 'UTC')" in hint
+
+
 @pytest.mark.parametrize(
     ("path", "reads"),
     [

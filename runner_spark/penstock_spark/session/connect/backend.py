@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.connect.plan import SQL, SubqueryAlias
 from pyspark.sql.functions import asc, col, spark_partition_id
 
 from penstock.error import UnsupportedByRunner
@@ -49,6 +50,11 @@ _OWN_FILES = "spark.sql.artifact.isolation.enabled"
 
 _ESCAPED = re.compile(r"""[\x00-\x20"#%<>?\[\\\]^`{|}\x7f-\xa0]""")
 """A letter of a path that Java's addresses escape."""
+
+_UTC = frozenset(
+    {"UTC", "Etc/UTC", "GMT", "Etc/GMT", "GMT0", "UCT", "Etc/UCT", "Universal", "Zulu", "Z", "+00:00"}
+)
+"""The names of one time zone."""
 
 _making = threading.Lock()
 
@@ -159,6 +165,27 @@ class ConnectBackend(Backend):
 
     def sort(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
         return frame.sortWithinPartitions(*map(asc, names))
+
+    def session_of_queries(self, settings: Mapping[str, str], where: str) -> SparkSession:
+        # A query runs in the session of its readers, by the settings of that.
+        for name, value in settings.items():
+            found = self.spark.conf.get(name, None)
+            if found != value and not {found, value} <= _UTC:
+                raise UnsupportedByRunner(
+                    f"a query on a Spark Connect server runs by the settings of the session, and {name} is {found}",
+                    where=where,
+                    hint=f"call spark.conf.set({name!r}, {value!r}) before the pipeline runs",
+                )
+        return self.spark
+
+    def frame_of_query(self, text: str, tables: Mapping[str, DataFrame]) -> DataFrame:
+        # With views of a session, the query would have no meaning in another one.
+        views = [SubqueryAlias(cast("Any", frame)._plan, name) for name, frame in tables.items()]
+        kind = cast("type[Any]", type(self.spark.range(0)))
+        frame = cast("DataFrame", kind(SQL(text, views=views), self.spark))
+        # Else it would be analysed later, where nothing explains its errors.
+        _ = frame.schema
+        return frame
 
     def check_query(self, text: str) -> None:
         # Only a query may stand in parentheses. Its other errors are found where it stands alone.

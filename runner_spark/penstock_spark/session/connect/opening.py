@@ -95,7 +95,8 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
     client_of(spark).set_retry_policies([Patience()])
     end_without_retries()
     _opened.add(spark)
-    for name, value in conf.items():
+    # As in a session that pipelines open without a server.
+    for name, value in {"spark.sql.session.timeZone": "UTC", **conf}.items():
         try:
             spark.conf.set(name, value)
         except PySparkException as error:
