@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from penstock.error import refusal
 
@@ -74,7 +74,9 @@ def main(master: str) -> None:
     service = getattr(spark._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")  # type: ignore[union-attr]
     print(f"{_PORT}{getattr(service, 'MODULE$').localPort()}", flush=True)
     sys.stdin.read()
-    spark.stop()
+    # Its Java may have died, which its clients have noticed.
+    with suppress(Exception):
+        spark.stop()
 
 
 if __name__ == "__main__":

@@ -86,6 +86,19 @@ SUBJECT = Subject(
             server="Spark 3.5.6",
         ),
         Row(
+            "a server of Spark 4.0",
+            write="""
+                with beam.Pipeline(master="sc://localhost:15002") as pipeline:
+                    pipeline | beam.Create([1])
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: with Spark Connect, penstock needs Spark 4.1 or newer on both sides, but the Spark Connect server is 4.0.5
+                  in the Spark Connect session that the pipeline would run in
+                  hint: use a server and a PySpark of Spark 4.1 or newer, or run without Spark Connect
+                """,
+            server="Spark 4.0.5",
+        ),
+        Row(
             "a server that asks for a token",
             write="""
                 beam.Pipeline(master="sc://localhost:15002").run()
@@ -105,7 +118,7 @@ SUBJECT = Subject(
             see="""
                 penstock.error.RunnerError: the Spark Connect server does not permit what the pipeline asks of it
                   in the session of localhost:15002
-                  hint: ask who runs the server for the right, or run the pipeline with another server
+                  hint: ask the operator of the server for the permission, or run the pipeline with another server
                 """,
             server="does not permit it",
         ),
@@ -118,7 +131,7 @@ SUBJECT = Subject(
                     pipeline | beam.Create([1])
                 """,
             see="""
-                penstock.error.RunnerError: the session of the Spark Connect server has ended: the server was started again, or has closed it
+                penstock.error.RunnerError: the session of the Spark Connect server has ended: the server was restarted, or has closed it
                   at step 'Create' (game.py:4)
                   hint: stop the session that the program has made (spark.stop()) and make a new one, then run the program again (a stream continues from its checkpoint)
                 """,

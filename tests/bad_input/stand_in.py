@@ -53,6 +53,7 @@ class _Service(base_pb2_grpc.SparkConnectServiceServicer):
 
 SERVERS = {
     "Spark 3.5.6": ("3.5.6", (grpc.StatusCode.UNIMPLEMENTED, ""), False),
+    "Spark 4.0.5": ("4.0.5", (grpc.StatusCode.UNIMPLEMENTED, ""), False),
     "asks for a token": ("4.3.0", (grpc.StatusCode.UNAUTHENTICATED, "Invalid token"), True),
     "does not permit it": ("4.3.0", (grpc.StatusCode.PERMISSION_DENIED, "no"), True),
     "has closed the session": ("4.3.0", (grpc.StatusCode.INTERNAL, _ENDED), False),

@@ -103,6 +103,11 @@ def test_a_task_that_empties_its_list_of_pages_takes_none_from_the_next() -> Non
 class Client:
     """PySpark's client of a session, without a server."""
 
+    policies: list[object] = []
+
+    def get_retry_policies(self) -> list[object]:
+        return self.policies
+
     def set_retry_policies(self, policies: list[object]) -> None:
         self.policies = policies
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import pyspark
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.connect.plan import SQL, SubqueryAlias
@@ -33,6 +34,7 @@ from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.connect.travelling import carry_archive, note_archive, sent_archives
 from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.meaning import SQL_MEANING
+from penstock_spark.session.spark_versions import check_clones
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,6 +128,7 @@ class ConnectBackend(Backend):
         return _parallelism(self.spark)
 
     def clone(self, conf: Mapping[str, str], is_fresh: bool = True) -> SparkSession:
+        check_clones(self.version, pyspark.__version__)
         # The workers of each session are processes of its own, whose start takes seconds.
         state = {**self.spark.conf.getAll, **conf}
         kept = _clones.get(self._session)
