@@ -34,7 +34,7 @@ def test_pipelines_run_on_a_server_of_spark_connect() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1_200,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     passed = re.search(r"(\d+) passed", done.stdout)

@@ -199,7 +199,7 @@ class Backend(ABC):
 
     @abstractmethod
     def session_of_queries(self, settings: Mapping[str, str], where: str) -> SparkSession:
-        """Returns a session for the texts of queries, which has some settings and no views.
+        """Returns a session for queries, which has some settings and no views.
 
         Raises:
             UnsupportedByRunner: if there is none; `where` is the step.
