@@ -198,6 +198,17 @@ def test_state_is_read_in_folders_whose_names_java_does_not_escape(path: str, re
     assert session()[1].reads_state_at(path) is reads
 
 
+@pytest.mark.parametrize(("server", "written"), [("4.1.4", "3221225472"), ("4.3.0", "3221225472b")])
+def test_a_size_that_an_older_server_writes_with_its_unit_is_a_number_for_the_client(
+    monkeypatch: pytest.MonkeyPatch, server: str, written: str
+) -> None:
+    monkeypatch.setattr("pyspark.__version__", "4.3.0")
+    monkeypatch.setattr(Session, "version", server)
+    made, backend = session()
+    made.settings["spark.sql.session.localRelationSizeLimit"] = "3221225472b"
+    assert backend.clone({}).conf.get("spark.sql.session.localRelationSizeLimit") == written
+
+
 @pytest.mark.parametrize(("has_own_files", "sent"), [("true", ["own"]), ("false", [])])
 def test_a_session_that_shares_its_files_gets_no_archive(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_own_files: str, sent: list[str]

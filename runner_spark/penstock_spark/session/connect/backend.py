@@ -34,7 +34,8 @@ from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.connect.travelling import carry_archive, note_archive, sent_archives
 from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.meaning import SQL_MEANING
-from penstock_spark.session.spark_versions import check_clones
+from penstock_spark.session.sizes import bytes_of
+from penstock_spark.session.spark_versions import check_clones, version_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,6 +58,9 @@ _UTC = frozenset(
     {"UTC", "Etc/UTC", "GMT", "Etc/GMT", "GMT0", "UCT", "Etc/UCT", "Universal", "Zulu", "Z", "+00:00"}
 )
 """The names of one time zone."""
+
+_SIZE_OF_ROWS = "spark.sql.session.localRelationSizeLimit"
+"""The property with the size of the rows that a program may send."""
 
 _making = threading.Lock()
 
@@ -137,6 +141,7 @@ class ConnectBackend(Backend):
         clone = _clone_with_own_files(self.spark)
         for name, value in conf.items():
             _set(clone, name, value)
+        _write_sizes_as_numbers(clone, self.version)
         _clones[self._session] = _Clone(clone, state)
         _open.add(clone)
         client_of(clone).set_retry_policies([Patience()])
@@ -325,6 +330,14 @@ def _clone_with_own_files(spark: SparkSession) -> SparkSession:
             if kept != "true":
                 _set(spark, _OWN_FILES, str(kept))
     return clone
+
+
+def _write_sizes_as_numbers(clone: SparkSession, server: str) -> None:
+    """Writes a size of the session without its unit, which older servers write and newer clients cannot read."""
+    if version_of(server) < version_of(pyspark.__version__):
+        # A server that does not know the property raises an error.
+        with suppress(PySparkException):
+            _set(clone, _SIZE_OF_ROWS, str(bytes_of(str(clone.conf.get(_SIZE_OF_ROWS)))))
 
 
 def _set(spark: SparkSession, name: str, value: str) -> None:
