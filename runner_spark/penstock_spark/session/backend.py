@@ -203,6 +203,18 @@ class Backend(ABC):
         """Returns the rows of each partition in the order of some columns."""
 
     @abstractmethod
+    def session_of_queries(self, settings: Mapping[str, str], where: str) -> SparkSession:
+        """Returns a session for queries, which has some settings and no views.
+
+        Raises:
+            UnsupportedByRunner: if there is none; `where` is the step.
+        """
+
+    @abstractmethod
+    def frame_of_query(self, text: str, tables: Mapping[str, DataFrame]) -> DataFrame:
+        """Returns the frame of a query over frames that have names; raises Spark's error if it has no meaning."""
+
+    @abstractmethod
     def check_query(self, text: str) -> None:
         """Raises Spark's error if a text is not a query: Spark would carry out a command at once."""
 
