@@ -100,7 +100,7 @@ def test_a_finite_stream_that_fails_does_not_say_that_it_is_done(spark, tmp_path
         assert sorted(int(number) for _, number in found) == list(range(14))
 
 
-def test_a_sink_that_fails_is_an_error_of_a_finite_stream_and_in_the_log_once(
+def test_a_sink_that_fails_is_an_error_of_a_finite_stream_and_not_in_the_log_too(
     spark, tmp_path, caplog
 ) -> None:
     def write(elements: list[Any], batch_id: int) -> None:
@@ -114,10 +114,8 @@ def test_a_sink_that_fails_is_an_error_of_a_finite_stream_and_in_the_log_once(
     with pytest.raises(ConnectionError, match="no database"):
         result.wait_until_finish()
     assert result.state == "FAILED"
-    # Py4J has logged it with a traceback, for a program that looks at the log of all packages.
-    assert [each.name for each in caplog.records if each.levelno >= logging.ERROR] == [
-        "penstock_spark.runs.running"
-    ]
+    # Who waits for the stream has the error. Py4J logs it with a traceback, but not as penstock's own.
+    assert [each.name for each in caplog.records if each.levelno >= logging.ERROR] == []
 
 
 def test_a_stream_that_somebody_else_stops_has_failed(spark, tmp_path) -> None:
