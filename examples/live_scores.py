@@ -71,7 +71,9 @@ def follow(pipeline, pattern, disorder, lateness):
         allowed_lateness=lateness,
     )
     totals = lines | "Points" >> beam.Map(points_of) | hours | beam.CombinePerKey(sum)
-    return totals | "Lines" >> beam.Map(pane_as_line), bad | "Bad" >> beam.Map(lambda letter: letter[0])
+    return totals | "Lines" >> beam.Map(pane_as_line), bad | "Bad" >> beam.Map(
+        lambda rejected: rejected.record
+    )
 
 
 def run(argv=None):

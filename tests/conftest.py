@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from tests.on_connect import EXPECTED_FAILURES, LEFT_OUT, reason_in
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -81,7 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--connect",
         action="store_true",
-        help=f"run the tests of pipelines in a session of Spark Connect, of a local server or of ${REMOTE}",
+        help=f"run the tests with Spark in a session of Spark Connect, of a local server or of ${REMOTE}",
     )
 
 
@@ -99,8 +101,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A test that uses the session, or a cluster, starts Java, and so has the mark by which it can be left out.
         if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("cluster"):
             item.add_marker(pytest.mark.spark)
+    if config.getoption("--connect"):
+        _keep_tests_on_connect(config, items)
     # Else one process may begin a long test when the others have nothing left to do.
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def _keep_tests_on_connect(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the tests that use the session, and marks those of them that are left out or expected to fail."""
+    others = [item for item in items if "spark" not in getattr(item, "fixturenames", ())]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
+    for item in items:
+        names = item.path.stem, getattr(item, "originalname", item.name), item.name
+        if (reason := reason_in(LEFT_OUT, *names)) is not None:
+            item.add_marker(pytest.mark.skip(reason=reason))
+        elif (reason := reason_in(EXPECTED_FAILURES, *names)) is not None:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
 def pytest_collection_finish() -> None:

@@ -45,7 +45,7 @@ def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) 
     page = (tmp_path / "docs/bad_input.html").read_text(encoding="utf-8")
     assert "site.css" in page
     assert "site.js" in page
-    assert "longLists" in (tmp_path / "_static/searchtools.js").read_text(encoding="utf-8")
+    assert "longLists" in (tmp_path / "_static/language_data.js").read_text(encoding="utf-8")
     assert "url=docs/index.html" in (tmp_path / "index.html").read_text(encoding="utf-8")
     search = (tmp_path / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(search[search.index("{") : search.rindex("}") + 1])

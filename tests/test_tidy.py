@@ -56,6 +56,8 @@ EXCEPTIONS = {
     "conformance/penstock_conformance/stored_state.py": {"penstock_spark"},
     # Tests of first programs, which run beside them.
     "conformance/penstock_conformance/first_programs/": {"pipeline", "pytest"},
+    # A server that the suite starts is a session of the runner with a plugin.
+    "conformance/penstock_conformance/connect_server.py": {"penstock_spark"},
     "conformance/penstock_conformance/doctor.py": {"penstock_spark"},
     "connectors/penstock_connectors/database/": {"psycopg", "sqlalchemy"},
     # Values without a coder of their own are pickled; the import is inside of the functions that do it.

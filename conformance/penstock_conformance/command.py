@@ -25,6 +25,7 @@ from penstock_conformance import (
 )
 from penstock_conformance.capabilities import read_chapters
 from penstock_conformance.choosing import choose_modes, choose_scenarios, list_scenarios
+from penstock_conformance.connect_server import server_at
 from penstock_conformance.outcomes import Outcome, Status
 from penstock_conformance.parsing import load
 from penstock_conformance.playing import ENGINES, outcomes_of
@@ -132,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--engine", choices=ENGINES, default="spark", help="default: %(default)s; bare starts no engine")
     add("--master", metavar="URL", help="Spark's master; default: what Spark's configuration says, or local")
+    add("--remote", metavar="URL", help="a server of Spark Connect, as in sc://host:15002; local starts one")
     add("--checkpoint", metavar="DIR", help="for a cluster: a folder that all of its machines reach")
     add(
         "--without",
@@ -168,7 +170,18 @@ def _sql(options: argparse.Namespace) -> int:
 
 
 def _conformance(options: argparse.Namespace) -> int:
-    """Plays the selected scenarios; see `main`."""
+    """Plays the selected scenarios, perhaps on a server of Spark Connect; see `main`."""
+    if options.remote is None:
+        return _played(options)
+    other = "--engine bare" if options.engine != "spark" else "--master" if options.master else None
+    if other is not None:
+        what = f"--remote names the Spark to play on, and {other} another engine or Spark"
+        raise refusal(ValueError, what, where="", hint="pass one of them")
+    with server_at(options.remote) as options.master:
+        return _played(options)
+
+
+def _played(options: argparse.Namespace) -> int:
     if options.table and (options.mode or options.figure):
         raise refusal(
             ValueError,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import threading
@@ -18,10 +19,15 @@ from penstock.diagrams.steps import StepView, fold_composites, steps_of
 from penstock.diagrams.text import READABLE, measure_width, text_of
 from penstock.error import refusal
 from penstock.graph import Graph, show
+from penstock.options.table import TOKEN_MIN
 from penstock_conformance.program_graphs import pipeline_of_program
 from penstock_conformance.subcommands import Commands
-from penstock_spark.live.server import LOOPBACK, LiveServer
+from penstock_spark.checkpoints.custody.requests import Request, describe_sender
+from penstock_spark.checkpoints.custody.status import command_run
+from penstock_spark.files.disk_place import open_place
+from penstock_spark.live.server import LOOPBACK, LiveServer, SendCommand
 from penstock_spark.live.snapshot_files import FollowedRun
+from penstock_spark.live.views import TOKEN_VARIABLE
 
 FORMS = ("text", "svg", "dot", "mermaid", "ir", "json")
 _DRAWINGS = ("text", "svg", "dot", "mermaid")
@@ -32,6 +38,8 @@ _LOOKS = {
     "steps": _DRAWINGS,
 }
 """The flags that say how a drawing looks, and the forms in which they mean something."""
+
+_ANSWER_SECONDS = 30.0
 
 
 def add_commands(commands: Commands) -> None:
@@ -87,6 +95,10 @@ def add_commands(commands: Commands) -> None:
     )
     live.add_argument("--port", type=int, default=0, help="the port of the page; default: any that is free")
     live.add_argument("--host", default=LOOPBACK, help="the address of the page; default: only this machine")
+    live.add_argument(
+        "--token",
+        help="let who has this token drain or cancel the run from the page; at least 16 characters",
+    )
     live.add_argument("--json", action="store_true", help="print the snapshot as JSON, and serve no page")
 
 
@@ -161,7 +173,12 @@ def _live(options: argparse.Namespace) -> int:
     if options.json:
         print(followed.look().to_json())
         return 0
-    server = LiveServer(followed.look, options.port, options.host)
+    token = options.token or os.environ.get(TOKEN_VARIABLE) or None
+    if token is not None and len(token) < TOKEN_MIN:
+        what = f"the token has {len(token)} characters, and {TOKEN_MIN} are the least"
+        hint = 'use the output of: python -c "import secrets; print(secrets.token_urlsafe())"'
+        raise refusal(ValueError, what, where="", hint=hint)
+    server = LiveServer(followed.look, options.port, options.host, token, _sender(options.place))
     print(f"the live view is at {server.url}; press Ctrl-C to end it", file=sys.stderr, flush=True)
     try:
         threading.Event().wait()
@@ -170,3 +187,11 @@ def _live(options: argparse.Namespace) -> int:
     finally:
         server.close()
     return 0
+
+
+def _sender(place: str) -> SendCommand | None:
+    """Returns what sends the run of a checkpoint a command; None for a copy of its snapshot."""
+    if Path(place).is_file():
+        return None
+    sender = f"the live page of {describe_sender()}"
+    return lambda name: command_run(open_place(place), Request(name, sender=sender), _ANSWER_SECONDS)

@@ -32,6 +32,7 @@ command plays the transcripts, on Spark by default:
 The exit status is 0 if all passed, 1 if one failed, and 2 if the command cannot do what you asked for. `out/index.html`
 draws what happened in this run, scenario by scenario, and `out/junit.xml` has the same results for machines. `--list`
 lists all names. To use a cluster, pass `--master`, and `--checkpoint` with a folder that all of its machines can reach.
+To use a server of Spark Connect, pass `--remote` with its address, or `--remote=local` for one that the command starts.
 [differences.md](differences.md) lists what differs from Apache Beam on purpose.
 
 """

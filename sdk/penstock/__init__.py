@@ -77,11 +77,11 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: object) -> None:
-    """Runs for ``%load_ext penstock`` in a notebook, which then shows errors as `penstock.notebooks` says.
+    """Runs for ``%load_ext penstock`` in a notebook: errors as `penstock.notebooks` shows them, and cells in SQL.
 
-    An import of penstock does the same, unless another extension shows errors.
+    An import of penstock also shortens errors, unless another extension shows them.
     """
-    importlib.import_module("penstock.notebooks").shorten_errors(shell)
+    importlib.import_module("penstock.notebooks").load_extension(shell)
 
 
 install()

@@ -17,7 +17,7 @@ _OUR_FOLDERS = tuple(
 )
 _COMMAND = "penstock"
 """The script that pip writes for our command."""
-_ENGINE = ("pyspark", "py4j")
+_ENGINE = ("pyspark", "py4j", "IPython")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ SUBJECTS: tuple[Subject, ...] = tuple(
     import_module(f"tests.bad_input.rows_{name}").SUBJECT
     for name in (
         *("options", "spark_options", "pipelines", "user_code", "types", "keys", "windows", "files", "read"),
-        *("sinks", "written", "sql", "state", "streams", "checkpoints", "coders"),
+        *("sinks", "written", "sql", "state", "streams", "checkpoints", "coders", "servers"),
     )
 )
 

@@ -35,6 +35,7 @@ class Row:
         see: What Python prints at the end of an error's traceback, or else what the program prints.
         files: The files that are there, by name.
         on_spark: Whether it has to run.
+        server: What the server of Spark Connect does that the program names; see `tests.bad_input.stand_in`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Row:
     see: str
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     on_spark: bool = False
+    server: str = ""
 
     @property
     def program(self) -> str:

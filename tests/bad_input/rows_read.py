@@ -31,9 +31,9 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe9 in position 3: unexpected end of data in ./lines.txt
+                UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe9 in position 3: unexpected end of data in line 1 of ./lines.txt
                   at step 'Read' (game.py:1)
-                  hint: pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder
+                  hint: pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder; or pass rejects=True, which keeps such lines apart
                 """,
             files={"lines.txt": b"caf\xe9\n"},
             on_spark=True,
@@ -143,7 +143,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: 1 malformed line of CSV, the first file with one being scores.csv, where line 2 has 3 fields instead of 2
                   at step 'Read' (game.py:1)
-                  hint: each line needs as many fields as the header; splittable=False allows line ends in quotes
+                  hint: each line needs as many fields as the header; splittable=False allows line ends in quotes; rejects=True keeps such lines apart
                 """,
             files={"scores.csv": "team,points\nred,3,5\n"},
             on_spark=True,
@@ -173,9 +173,9 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: the column team has a value that is not of type int
+                ValueError: line 2 of scores.csv cannot be read: the value of team is not of type int
                   at step 'Read' (game.py:1)
-                  hint: correct dtype
+                  hint: correct dtype, or pass rejects=True, which keeps such lines apart
                 """,
             files={"scores.csv": "team,points\nred,3\n"},
             on_spark=True,
@@ -215,9 +215,9 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: a record is not JSON (Expecting value at column 10) in scores.json
+                ValueError: line 2 of scores.json cannot be read: the record is not JSON (Expecting value at column 10)
                   at step 'Read' (game.py:1)
-                  hint: each line is one JSON object; with lines=False each file is a list of objects
+                  hint: each line is one JSON object; with lines=False each file is a list of objects; or pass rejects=True, which keeps such records apart
                 """,
             files={"scores.json": '{"team": "red"}\n{"team": \n'},
             on_spark=True,

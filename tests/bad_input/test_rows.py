@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bad_input.on_servers import shown_for_rows
 from tests.bad_input.page_of_bad_input import PAGE, SUBJECTS, page
 from tests.bad_input.rows import FOLDER, PROGRAM, Row, played
 
@@ -24,7 +25,9 @@ FORBIDDEN = (
 )
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if not row.on_spark], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if not row.on_spark and not row.server], ids=lambda row: row.name
+)
 def test_a_user_sees_what_the_row_says(row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", [PROGRAM])
     assert played(row, tmp_path) == row.seen
@@ -37,6 +40,10 @@ def test_a_user_sees_what_the_row_says_when_the_pipeline_runs(row: Row, tmp_path
     assert played(row, tmp_path) == row.seen
 
 
+def test_a_user_sees_what_the_rows_of_servers_say() -> None:
+    assert shown_for_rows() == {row.name: row.seen for row in ROWS if row.server}
+
+
 def flaws_of(row: Row) -> list[str]:
     """What is missing in an error, or must not be in it; a result has no flaws."""
     first = row.seen.partition("\n")[0]
@@ -45,7 +52,9 @@ def flaws_of(row: Row) -> list[str]:
     # What the user's own function raises is left as it is, with the step; what to do follows as a note.
     is_users = "[while running " in first
     parts = {
-        "a place": re.search(rf"{PROGRAM}:\d|{FOLDER}/|^{PROGRAM}: ", row.seen),
+        "a place": re.search(rf"{PROGRAM}:\d|{FOLDER}/|^{PROGRAM}: ", row.seen)
+        # A server, or what names it.
+        or (row.server and "\n  in the " in row.seen),
         "a hint": "\n  hint: " in row.seen,
     }
     missing = [name for name, part in parts.items() if is_error and not is_users and not part]

@@ -319,3 +319,36 @@ def test_on_a_terminal_a_line_counts_while_it_is_played() -> None:
     assert plain.getvalue().count("\n") == terminal.getvalue().count("\n") == 1
     assert "\r" not in plain.getvalue()
     assert [line.split()[-4] for line in terminal.getvalue().split("\r")[1:]] == ["1", "2", "2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--remote=host:15002"],
+            "'host:15002' is neither the address of a Spark Connect server nor a local master",
+        ),
+        (
+            ["--remote=local", "--engine=bare"],
+            "--remote names the Spark to play on, and --engine bare another",
+        ),
+        (["--remote=local", "--master=yarn"], "--remote names the Spark to play on, and --master another"),
+    ],
+    ids=["no address", "engine", "master"],
+)
+def test_a_remote_that_is_no_server_or_one_of_two_is_refused(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["conformance", *arguments]) == command.BAD_INPUT
+    first, hint = capsys.readouterr().err.splitlines()
+    assert first.startswith(said)
+    assert hint.startswith("  hint: ")
+
+
+@pytest.mark.soak
+@pytest.mark.spark
+def test_the_figures_are_played_on_a_new_server() -> None:
+    program = [sys.executable, "-m", "penstock", "conformance", "--remote=local", "--figure", "figure 10"]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "3 passed, 0 failed"

@@ -115,6 +115,34 @@ def test_a_codec_whose_package_is_not_installed_is_no_damage(tmp_path: Path) -> 
     assert "hint: install one of these: 'cramjam'" in str(caught.value)
 
 
+def test_a_block_that_cannot_be_decoded_is_a_reject_in_a_batch_and_in_a_stream(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    put(source / "a.avro", users(60))
+    data = (source / "a.avro").read_bytes()
+    # The package's own reader of blocks says where they are.
+    blocks = list(fastavro.block_reader(io.BytesIO(data)))
+    third = blocks[2]
+    # Deflate has no checksum: without its first bytes, it is not deflate any more.
+    data = data[: third.offset + 4] + b"\xff" * 8 + data[third.offset + 12 :]
+    (source / "a.avro").write_bytes(data)
+    (source / "b.avro").write_text("no Avro")
+    before = sum(block.num_records for block in blocks[:2])
+    expected = [*range(before), *range(before + third.num_records, 60)]
+    bad = [
+        (f"{source}/a.avro", third.offset, "the block cannot be decoded"),
+        (f"{source}/b.avro", None, "the file is not an Avro file, or it is damaged"),
+    ]
+    read = ReadFromAvro(f"{source}/*", rejects=True)
+    for mode, one in (("batch", read), ("streaming", read.as_stream(ends=True))):
+        with beam.Pipeline(mode=mode) as pipeline:
+            records, rejected = pipeline | one
+            numbers = records | beam.Map(lambda user: int(user["name"].removeprefix("user ")))
+            assert_that(numbers, equal_to(expected), "good")
+            found = rejected | beam.Map(lambda each: (each.source, each.offset, each.reason))
+            assert_that(found, equal_to(bad), "bad")
+
+
 @pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz"])
 def test_records_are_those_that_beam_reads(codec: str, tmp_path: Path) -> None:
     avroio = pytest.importorskip("apache_beam.io.avroio")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
 import os
 import signal
@@ -23,6 +22,7 @@ import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.custom.ranges import SourceRange, UnreadableElement
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, ReadFromKafka, WriteToKafka
+from penstock.io.rejects import Position
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
@@ -171,7 +171,7 @@ def test_a_record_that_has_no_time_of_use_cannot_be_read_by_its_time(
     unreadable = found[1][0]
     assert isinstance(unreadable, UnreadableElement)
     assert text in str(unreadable.error)
-    assert unreadable.raw == KafkaRecord(topic, 0, 1, millis, "CreateTime", (), b"k", b"x")
+    assert (unreadable.raw, unreadable.source, unreadable.position) == (b"x", topic, Position(None, 0, 1))
     assert source._elements([]).elements == [], "all records were behind the range"
     # Without its time, it is a record like any other.
     whole = Topics(ReadFromKafka(mock.config, [topic]).source)
@@ -181,21 +181,25 @@ def test_a_record_that_has_no_time_of_use_cannot_be_read_by_its_time(
 def test_poison_records(mock: Mock, topic: str) -> None:
     mock.produce(topic, [(0, b"k", b"1"), (0, b"k", b"{"), (0, b"k", b"2")])
     read = ReadFromKafka(mock.config, [topic], value_deserializer="json")
-    with pytest.raises(json.JSONDecodeError) as caught:
+    with pytest.raises(
+        ValueError, match=f"{topic}, partition 0, offset 1: the record cannot be read"
+    ) as caught:
         read_all(read)
-    assert "while running 'ReadFromKafka' (test_kafka.py:" in str(caught.value)
-    good: list[Any] = []
-    bad: list[Any] = []
-    with beam.Pipeline(options=options("streaming")) as pipeline:
-        accepted, rejected = pipeline | read.as_stream(rejects=True, ends=True)
-        _ = accepted | "Good" >> WriteToMemory(good)
-        _ = (
-            rejected
-            | beam.Map(lambda letter: (letter[0].offset, letter[0].value))
-            | "Bad" >> WriteToMemory(bad)
-        )
-    assert good == [(b"k", 1), (b"k", 2)]
-    assert bad == [(1, b"{")]
+    assert "at step 'ReadFromKafka' (test_kafka.py:" in str(caught.value)
+    for mode in ("batch", "streaming"):
+        good: list[Any] = []
+        bad: list[Any] = []
+        rejecting = ReadFromKafka(mock.config, [topic], value_deserializer="json", rejects=True)
+        with beam.Pipeline(options=options(mode)) as pipeline:
+            both: Any = pipeline | (rejecting.as_stream(ends=True) if mode == "streaming" else rejecting)
+            accepted, rejected = both
+            _ = accepted | "Good" >> WriteToMemory(good)
+            _ = rejected | "Bad" >> WriteToMemory(bad)
+        assert good == [(b"k", 1), (b"k", 2)]
+        [record] = bad
+        assert record[:5] == (topic, None, 0, 1, None)
+        assert (record.record, record.error) == ("{", "JSONDecodeError")
+        assert record.reason.startswith("the record is not JSON (Expecting property name")
 
 
 def test_avro(mock: Mock, topic: str) -> None:

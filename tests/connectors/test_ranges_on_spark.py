@@ -130,15 +130,18 @@ def test_the_watermark_waits_for_the_slowest_partition(folder: Path) -> None:
 
 def test_what_cannot_be_decoded_is_rejected_or_an_error(folder: Path) -> None:
     add(folder, "a", "1 a", "bad b", "3 c")
-    good: list[Any] = []
-    bad: list[Any] = []
-    with beam.Pipeline(options=options("streaming")) as pipeline:
-        read = ReadFromSource(Files(folder)).as_stream(rejects=True, ends=True)
-        accepted, rejected = pipeline | read
-        _ = accepted | "Good" >> WriteToMemory(good)
-        _ = rejected | beam.Map(lambda letter: (letter[0], letter[1][0])) | "Bad" >> WriteToMemory(bad)
-    assert good == [(1, "a"), (3, "c")]
-    assert bad == [(b"bad b", ValueError)]
+    for mode in ("batch", "micro_batch", "streaming"):
+        good: list[Any] = []
+        bad: list[Any] = []
+        read: Any = ReadFromSource(Files(folder), rejects=True)
+        with beam.Pipeline(options=options(mode)) as pipeline:
+            accepted, rejected = pipeline | (read.as_stream(ends=True) if mode == "streaming" else read)
+            _ = accepted | "Good" >> WriteToMemory(good)
+            _ = rejected | "Bad" >> WriteToMemory(bad)
+        assert good == [(1, "a"), (3, "c")]
+        [record] = bad
+        assert (record.source, record.record, record.error) == ("a.log", "bad b", "ValueError")
+        assert "bad line" in record.reason
     for mode in ("batch", "streaming"):
         source = ReadFromSource(Files(folder))
         read = source if mode == "batch" else source.as_stream(ends=True)

@@ -440,8 +440,16 @@ def test_a_damaged_file_is_an_error_of_a_stream_or_one_of_its_rejects(tmp_path: 
         _ = good | "Good" >> WriteToMemory(accepted)
         _ = bad | "Bad" >> WriteToMemory(rejected)
     assert accepted == [b"fine"]
-    [(data, (kind, *_))] = rejected
-    assert (data, kind) == (WHOLE[:-1], ValueError)
+    reason = "the file is not a TFRecord file, or it is damaged: the record at byte 24 is cut off"
+    assert [(each.source, each.reason, each.record) for each in rejected] == [(f"{source}/b", reason, "")]
+    accepted.clear()
+    rejected.clear()
+    with beam.Pipeline() as pipeline:
+        good, bad = pipeline | ReadFromTFRecord(f"{source}/*", rejects=True)
+        _ = good | "Good" >> WriteToMemory(accepted)
+        _ = bad | "Bad" >> WriteToMemory(rejected)
+    assert accepted == [b"fine"]
+    assert [(each.source, each.reason) for each in rejected] == [(f"{source}/b", reason)]
 
 
 def test_the_files_of_windows_have_the_records_of_these_windows(tmp_path: Path) -> None:

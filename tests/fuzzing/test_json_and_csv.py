@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.io.csvio import CsvSource
 from penstock.io.jsonio import JsonSource
+from penstock.io.rejects import say_why
 from penstock_spark.formats import json as json_format
 from penstock_spark.formats.csv.sample import type_of_csv
 from tests.fuzzing.chance import Chance
@@ -27,8 +28,8 @@ def rows_of(source: JsonSource, texts: list[bytes]) -> list[dict[str, Any]]:
     try:
         return [each for text in texts for each in json_format._objects_in(text, source)]
     except ValueError as error:
-        problem = json_format._what_is_wrong(error)
-        raise json_format._make_malformed_error(problem, "a.json", "at step 'Read' (game.py:1)") from error
+        where = "at step 'Read' (game.py:1)"
+        raise json_format._make_malformed_error(say_why(error), "a.json", 1, where) from error
 
 
 @seeds(500, 50_000)

@@ -20,9 +20,12 @@ from pathlib import Path
 from penstock.utils import clock
 from penstock_spark.live.server import LiveServer
 from penstock_spark.live.snapshot import RunSnapshot
-from tests.live.sample import SECOND, batch, hostile, stream
+from tests.live.sample import SECOND, batch, historic, hostile, stream
 
-WIDTHS = {"wide": (1280, 1180), "narrow": (400, 1900)}
+WIDTHS = {"wide": (1440, 2300), "narrow": (400, 4200)}
+IN_DOCUMENTS = (1280, 1560)
+"""The size of the picture in the documentation: to the end of the rows of sources, groupings and sinks."""
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "scores.ipynb"
 _NOTEBOOK = """
 body{font:14px system-ui,sans-serif;margin:24px;color:#1d1f24}
@@ -113,11 +116,16 @@ def notebook_picture(path: Path) -> None:
 
 def main(arguments: list[str]) -> None:
     began = (clock.micros() // SECOND - 118) * SECOND
-    pages: Mapping[str, RunSnapshot] = {"stream": stream(began=began), "batch": batch(), "hostile": hostile()}
+    pages: Mapping[str, RunSnapshot] = {
+        "stream": stream(began=began),
+        "batch": batch(),
+        "hostile": hostile(),
+        "historic": historic(),
+    }
     folder = Path(arguments[-1])
     folder.mkdir(parents=True, exist_ok=True)
     if arguments[0] != "--all":
-        picture(pages["stream"], folder / "live.png", WIDTHS["wide"])
+        picture(pages["stream"], folder / "live.png", IN_DOCUMENTS)
         (folder / "terminal.svg").write_text(terminal(pages["stream"]), encoding="utf-8")
         notebook_picture(folder / "notebook.png")
         return

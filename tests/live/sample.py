@@ -17,8 +17,11 @@ from penstock.metrics.execution import COUNTERS
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows
 from penstock.windows.windowing import Windowing
+from penstock_spark.checkpoints.custody.run_records import DIED, RunRecord
 from penstock_spark.live.elements import Counts, Flow, StepElements, composites_of, elements_of
-from penstock_spark.live.snapshot import MicroBatch, RunSnapshot, SourceNow, Stages, StepError
+from penstock_spark.live.history import Firing, History, Line
+from penstock_spark.live.settings import HIDDEN
+from penstock_spark.live.snapshot import CheckpointNow, MicroBatch, RunSnapshot, SourceNow, Stages, StepError
 from penstock_spark.live.stream_snapshots import (
     RunFacts,
     StreamFacts,
@@ -26,6 +29,7 @@ from penstock_spark.live.stream_snapshots import (
     with_elements,
     with_tallies,
 )
+from penstock_spark.live.throughput import Throughput, add_work
 from penstock_spark.reports.metrics import GroupingReport, Watermarks
 
 SECOND = 1_000_000
@@ -62,6 +66,25 @@ FLOWS = (
     Flow("Write totals", (8,), ((None, 11),)),
 )
 """The edges of `STEPS`. Outputs of `Teams`, which the driver has read, and results of writes are not counted."""
+
+EARLIER_RUNS = (
+    RunRecord(
+        1,
+        "0b51c7de11aa",
+        BEGAN - 90_000 * SECOND,
+        BEGAN - 4_000 * SECOND,
+        DIED,
+        "0.1.0",
+        "4.1.0",
+        31_400_000,
+        0,
+        51_200,
+    ),
+    RunRecord(
+        *(2, "77e0a4c3b9f1", BEGAN - 3_900 * SECOND, BEGAN - 60 * SECOND, "FAILED", "0.1.0", "4.1.0"),
+        *(1_402_000, 51_201, 53_890, "ValueError at step 'Parse' (scores.py:41)"),
+    ),
+)
 
 PER_SECOND = {"0": 412, "1": 406, "2": 6, "4": 406, "5": 406, "6": 9, "7": 9, "8": 1}
 """The number of elements that the other edges carry in a second, by the number of the edge."""
@@ -125,12 +148,17 @@ def stream(
         flows=FLOWS if steps is STEPS else (),
         composites=composites_of(FLOWS) if steps is STEPS else (),
         counted=frozenset(map(int, PER_SECOND)),
+        places={"Parse": "at step 'Parse' (scores.py:41)"},
+        settings={"penstock": "0.1.0", "shards": "4", "mode": "streaming", "live_token": HIDDEN},
+        claim=3,
+        versions=("0.1.0", "4.1.0"),
     )
     player, seen = ReferenceEngine(GroupingMachine(windowing(), CombineFn.from_callable(sum))), StreamFacts()
     dropped, told, clock = 0, {}, began
     for batch in events(seconds, began):
         clock = max(clock, *(event.clock_micros or 0 for event in batch))
         tally = fired_of(player, batch)
+        seen = replace(seen, throughput=worked(seen.throughput, clock, began))
         dropped += tally.counts.get("dropped", 0) if tally else 0
         mark = max(event.watermark_micros for event in batch if isinstance(event, AdvanceWatermark))
         told = {
@@ -145,12 +173,43 @@ def stream(
         sources=(SourceNow("Read/Kafka", 48_211, 412.5, 1_890, 6, 310),),
         batches=tuple(batches(seconds)),
         rows_per_second=408.0,
+        last_rows_micros=clock,
+        first_batch=0,
+        checkpoint=CheckpointNow("file:///checkpoints/scores", 1_284_000, 911_000, 214, clock - 9 * SECOND),
+        runs=EARLIER_RUNS,
     )
     counted = {(COUNTERS, SUM, "penstock", "elements_dropped_as_late"): dropped}
     state = "RUNNING" if failure is None else "FAILED"
-    return stream_snapshot(
-        about, seen, state, Watermarks({(1, 0): told}, clock), counted, clock + SECOND, failure
-    )
+    return stream_snapshot(about, seen, state, in_shards(told, clock), counted, clock + SECOND, failure)
+
+
+def worked(before: Throughput, clock: int, began: int) -> Throughput:
+    """The throughput after another second: a backlog comes at once, and is read afterwards."""
+    second = (clock - began) // SECOND
+    left = 0 if second < 40 else min(340 * (second - 40), 3_400 - round(22.54 * (second - 50)))
+    busy = 980_000 if left else 420_000
+    return add_work(before, clock, clock + busy, 380 + 37 * (second % 5), left)
+
+
+def in_shards(told: Mapping[str, GroupingReport], clock: int) -> Watermarks:
+    """The reports of four shards; the second one has most of the keys, and the third one none."""
+
+    def part(total: int, shard: int) -> int:
+        return {0: total // 6, 1: total - total // 6 * 2, 2: 0, 3: total // 6}[shard]
+
+    by_shard = {
+        (level, shard): {
+            label: report._replace(
+                keys=part(report.keys, shard),
+                state_bytes=part(report.state_bytes, shard),
+                windows=part(report.windows or 0, shard),
+            )
+        }
+        for level, (label, report) in enumerate(told.items(), 1)
+        for shard in range(4)
+    }
+    busy = {(1, 0): 31_000, (1, 1): 148_000, (1, 2): 9_000, (1, 3): 33_000}
+    return Watermarks(by_shard, clock, busy)
 
 
 def batches(seconds: int) -> Iterator[MicroBatch]:
@@ -167,6 +226,25 @@ def batches(seconds: int) -> Iterator[MicroBatch]:
         yield MicroBatch(
             number, BEGAN + number * SECOND, chance.randrange(200, 600), {"triggerExecution": whole, **phases}
         )
+
+
+def historic() -> RunSnapshot:
+    """A stream that reads old data: an hour of event time in each second of the clock."""
+    now, hour, first = stream(60), 3_600 * SECOND, 1_357_516_800 * SECOND
+    points = tuple((BEGAN + second * SECOND, first + second * hour) for second in range(60))
+    firings = tuple(
+        Firing(SUM, clock, micros - hour, micros, "on_time", 5)
+        for clock, micros in points[1:]
+        for _ in range(2)
+    )
+    wide = Firing(SUM, BEGAN, first - 2_000 * hour, first - 1_999 * hour, "on_time", 5)
+    groupings = tuple(
+        replace(each, output_micros=points[-1][1], event_lag_micros=now.at_micros - points[-1][1])
+        for each in now.groupings
+    )
+    return replace(
+        now, groupings=groupings, history=History((Line(SUM, points),), (wide, *firings)), event_speed=3_600.0
+    )
 
 
 def hostile() -> RunSnapshot:

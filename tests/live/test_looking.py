@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,16 +10,20 @@ import pytest
 from penstock.machines.pane_counts import Tally
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.metrics.execution import COUNTERS
-from penstock_spark.live.snapshot import RunSnapshot
+from penstock_spark.checkpoints.custody.run_records import RunRecord
+from penstock_spark.live.history import History, Line
+from penstock_spark.live.snapshot import RunSnapshot, Spread
 from penstock_spark.live.spark_stages import JobNow, SparkStages
 from penstock_spark.live.stream_snapshots import (
     RunFacts,
     StreamFacts,
+    event_speed,
     stream_snapshot,
     with_progress,
     with_tallies,
 )
-from penstock_spark.reports.metrics import GroupingReport, Watermarks
+from penstock_spark.live.throughput import Throughput, add_work
+from penstock_spark.reports.metrics import GroupingReport, Report, Watermarks, watermarks_of
 
 ABOUT = RunFacts("a", "r", "streaming", 0, (), {"Sum": 1, "All": 2}, ("Read",), 2, True, True)
 
@@ -171,3 +176,91 @@ def test_sparks_stages_are_asked_for_only_while_they_run() -> None:
     known[2] = [2, 2, 0, 9]
     found, _, written = stages.look((2, 2, "Write"))
     assert (found.done, found.known, written) == (3, 3, 9)
+
+
+def test_a_report_that_there_was_nothing_to_do_takes_no_place_of_the_next_micro_batch() -> None:
+    idle = {**report(1, rows=0), "durationMs": {"latestOffset": 2, "triggerExecution": 3}}
+    seen = with_progress(
+        with_progress(with_progress(StreamFacts(), report(0), ABOUT), idle, ABOUT), report(1), ABOUT
+    )
+    assert [batch.number for batch in seen.batches] == [0, 1]
+    assert seen.sources[0].rows == 20
+    assert seen.first_batch == 0
+
+
+def test_rows_busy_time_and_backlog_are_noted_over_time() -> None:
+    seen = with_progress(with_progress(StreamFacts(), report(0), ABOUT), report(1, rows=30), ABOUT)
+    assert [(span.rows, span.busy_micros, span.backlog) for span in seen.throughput.spans] == [
+        (10, 400_000, 33),
+        (30, 400_000, 33),
+    ]
+    assert seen.last_rows_micros == seen.throughput.until_micros
+    later = with_progress(seen, report(2, rows=0), ABOUT)
+    assert later.last_rows_micros == seen.last_rows_micros
+
+
+def test_a_source_with_a_limit_says_that_it_holds_the_rest_back() -> None:
+    limited = replace(ABOUT, limited=frozenset({"Read"}))
+    [source] = with_progress(StreamFacts(), report(0), limited).sources
+    assert "its limit for a micro-batch" in source.waits
+    [source] = with_progress(StreamFacts(), report(0), ABOUT).sources
+    assert source.waits == ""
+
+
+def test_a_source_of_an_idle_stream_waits_for_something_new_until_it_has_ended() -> None:
+    seen = replace(
+        with_progress(StreamFacts(), report(0), ABOUT), throughput=Throughput(), last_rows_micros=None
+    )
+    seen = replace(seen, throughput=add_work(Throughput(), 0, 10, 1))
+    awaited = GroupingReport(50, 50, awaited={"Read": 50})
+    told = Watermarks({(1, 0): {"Sum": awaited}}, 90)
+    now = stream_snapshot(ABOUT, seen, "RUNNING", told, {}, 60_000_000)
+    assert (now.pace and now.pace.doing, now.sources[0].waits) == (
+        "idle",
+        "it waits for something new to read",
+    )
+    ended = Watermarks({(1, 0): {"Sum": awaited._replace(awaited={"Read": MAX_MICROS})}}, 90)
+    assert stream_snapshot(ABOUT, seen, "RUNNING", ended, {}, 60_000_000).sources[0].waits == ""
+    over = stream_snapshot(ABOUT, seen, "DONE", told, {}, 60_000_000)
+    assert (over.pace, over.sources[0].waits) == (None, "")
+
+
+def test_keys_state_and_time_are_spread_over_the_shards_of_a_grouping_and_its_level() -> None:
+    reports = {
+        (1, 0): Report(4, 90, {"Sum": GroupingReport(5, 5, keys=9, state_bytes=90)}, 700),
+        (1, 1): Report(4, 90, {"Sum": GroupingReport(5, 5, keys=1, state_bytes=10)}, 100),
+        # It had nothing to do in the last micro-batch.
+        (1, 2): Report(3, 90, {"Sum": GroupingReport(5, 5, keys=2, state_bytes=20)}, 5_000),
+        (2, 0): Report(4, 90, {"All": GroupingReport(5, 5, keys=1, state_bytes=4)}, 50),
+        (2, 1): Report(4, 90, {"All": GroupingReport(5, 5)}, 150),
+    }
+    sums, everything = look(watermarks_of(reports)).groupings
+    assert sums.keys_by_shard == Spread(3, 12, 9, 0, 2)
+    assert sums.bytes_by_shard == Spread(3, 120, 90, 0, 20)
+    assert sums.micros_by_shard == Spread(3, 800, 700, 0, 100)
+    assert everything.micros_by_shard == Spread(2, 200, 150, 1, 150)
+    # With one shard, there is nothing to compare.
+    [alone, _] = look(watermarks_of({(1, 0): reports[1, 0]})).groupings
+    assert (alone.keys_by_shard, alone.micros_by_shard) == (None, None)
+
+
+def test_a_snapshot_has_the_runs_of_its_checkpoint_and_this_one_last() -> None:
+    about = replace(ABOUT, claim=2, versions=("0.1.0", "4.1.0"))
+    earlier = RunRecord(1, "before", 0, 5, "CANCELLED")
+    seen = replace(with_progress(StreamFacts(), report(7), about), runs=(earlier,))
+    now = stream_snapshot(about, seen, "FAILED", shards(), {}, 100, ValueError("7 at step 'Sum' (a.py:1)"))
+    [before, own] = now.runs
+    assert before == earlier
+    assert (own.claim, own.state, own.rows, own.first_batch, own.last_batch) == (2, "FAILED", 10, 7, 7)
+    # A checkpoint that goes with its run has no history.
+    assert stream_snapshot(ABOUT, seen, "RUNNING", shards(), {}, 100).runs == ()
+
+
+def test_the_speed_of_event_time_is_that_of_the_slowest_watermark_over_a_minute() -> None:
+    def line(label: str, *points: tuple[int, int]) -> Line:
+        return Line(label, tuple((clock * 1_000_000, micros * 1_000_000) for clock, micros in points))
+
+    fast, slow = line("Sum", (0, 0), (100, 900)), line("All", (0, 0), (40, 100), (100, 130))
+    assert event_speed(History((fast, slow))) == 0.5
+    assert event_speed(History((line("Sum", (0, 0)),))) is None
+    assert event_speed(History((Line("Sum", ((0, 0), (5, MAX_MICROS))),))) is None

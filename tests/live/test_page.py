@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import html
 import re
+from pathlib import Path
 
 import pytest
 
-from penstock_spark.live.server import LiveServer, Look
+from penstock_spark.checkpoints.custody.requests import Answer
+from penstock_spark.live.server import LiveServer, Look, page_with
 from penstock_spark.live.snapshot import RunSnapshot
 from tests.live.live_pictures import as_of_now, browser, run_browser
-from tests.live.sample import HOSTILE, SUM, batch, hostile, stream
+from tests.live.sample import HOSTILE, SUM, batch, historic, hostile, stream
 
 pytestmark = pytest.mark.skipif(browser() is None, reason="there is no Chromium on this machine")
 
 
-def shown(now: RunSnapshot | None, look: Look | None = None) -> str:
+def shown(now: RunSnapshot | None, look: Look | None = None, token: str | None = None) -> str:
     """The document after the page has drawn a snapshot, without its script."""
-    server = LiveServer(look or (lambda: now), 0)
+    server = LiveServer(look or (lambda: now), 0, token=token, send=lambda _: Answer(True, ""))
     try:
         dom = run_browser(server.url, "--dump-dom")
     finally:
@@ -36,10 +38,73 @@ def test_the_page_draws_watermarks_panes_and_late_data_of_a_stream() -> None:
     assert "held by the source" in dom
     assert "Scores / ByTeam / " in dom
     assert 'id="banner" class="banner" role="status" hidden' in dom
+    # The clock of this snapshot is not the machine's, so its day is on the axis.
+    assert "2026-01-01" in plot
     assert dom.count("<rect", dom.index('id="steps"')) == 11
     assert "48.6 k → 48.6 k · 412/s" in dom
     assert "708 of them with the tag rejected" in dom
     assert ">composites</button>" in dom
+
+
+def test_the_page_answers_first_whether_a_stream_keeps_up_and_what_waits() -> None:
+    dom = shown(as_of_now(stream()))
+    verdict = dom[dom.index('id="verdict"') : dom.index('id="progress"')]
+    assert "Catching up" in verdict
+    assert "are left to read" in verdict
+    sinks = dom[dom.index('id="sinks"') : dom.index('id="batches"')]
+    assert "elements <b>1\u202f062</b>" in sinks
+    sources = dom[dom.index('id="sources"') : dom.index('id="groupings"')]
+    assert "left to read <b>1\u202f890</b>" in sources
+    groupings = dom[dom.index('id="groupings"') : dom.index('id="sinks"')]
+    assert "keys <b>2.7" in groupings
+    assert "shard 1 of 4 has" in groupings
+    rates = dom[dom.index('id="rates"') : dom.index('id="figure"')]
+    assert "rows a second" in rates
+    assert "left to read" in rates
+
+
+def test_the_page_shows_the_runs_of_the_checkpoint_its_size_and_the_settings_without_secrets() -> None:
+    dom = shown(as_of_now(stream()))
+    runs = dom[dom.index('id="runs"') : dom.index('id="about"')]
+    assert [runs.count(f">{word}<") for word in ("died", "failed", "running")] == [1, 1, 1]
+    assert "ValueError at step 'Parse' (scores.py:41)" in runs
+    about = dom[dom.index('id="about"') : dom.index("<footer>")]
+    assert "1.2 MiB in 214 files" in about
+    assert "set, and not shown" in about
+
+
+def test_a_failed_run_names_its_step_on_the_page_and_in_the_graph() -> None:
+    dom = shown(stream(30, failure=ValueError("4111-1111 at step 'Parse' (a.py:3)")))
+    assert "Failed: ValueError" in dom
+    assert "at step 'Parse' (scores.py:41)" in dom
+    assert dom.count("the run failed in this step") == dom.count('class="box failed"') == 1
+    assert "4111" not in dom
+
+
+def test_the_buttons_are_there_only_if_the_server_takes_commands() -> None:
+    assert ">Drain</button>" not in shown(as_of_now(stream(5)))
+    dom = shown(as_of_now(stream(5)), token="a-token-that-is-long-enough")
+    assert ">Drain</button>" in dom
+    assert ">Cancel</button>" in dom
+    assert "a-token" not in dom
+
+
+def test_old_data_is_drawn_in_its_own_time_and_its_age_is_not_a_lag() -> None:
+    dom = shown(historic())
+    plot = dom[dom.index('id="plot"') : dom.index('id="legend"')]
+    assert "2013-01-0" in plot
+    assert ">last windows</button>" in dom
+    assert "event time reached" in dom
+    assert "event time lag" not in dom
+
+
+def test_the_page_in_a_notebook_draws_the_snapshot_that_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "cell.html"
+    path.write_text(page_with(stream(20)), encoding="utf-8")
+    dom = run_browser(path.as_uri(), "--dump-dom")
+    assert ">live_scores<" in dom
+    assert "Run the cell again to see it now" in dom
+    assert 'id="links" hidden' in dom
 
 
 def test_a_label_in_the_page_is_text_whatever_it_says() -> None:

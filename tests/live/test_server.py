@@ -131,6 +131,16 @@ def test_metrics_tell_panes_by_timing_and_watermarks_by_side() -> None:
     assert f'grouping="{SUM}",side="output"' in text
 
 
+def test_metrics_tell_how_busy_a_stream_is_its_skew_and_the_size_of_its_checkpoint() -> None:
+    now = stream(60)
+    text = metrics_text(now)
+    assert now.pace is not None
+    assert f'penstock_busy_ratio{{run="{now.run}"}} {now.pace.busy_share:.15g}' in text
+    assert f'penstock_checkpoint_bytes{{run="{now.run}",of="state"}} 911000' in text
+    assert f'penstock_shard_skew{{run="{now.run}",grouping="{SUM}",of="keys"}} 2.666' in text
+    assert "busy_ratio" not in metrics_text(batch())
+
+
 def test_the_kept_snapshot_of_a_run_is_found_by_its_folder_or_its_file(tmp_path: Path) -> None:
     now = stream(20)
     (tmp_path / NAME).write_text(now.to_json(), encoding="utf-8")

@@ -22,7 +22,9 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 from penstock.error import UnsupportedByRunner
 from penstock.options.base import PipelineOptions
 from penstock.options.spark import SparkOptions
+from penstock_spark.plan.spark_watermark import AHEAD_METRIC
 from penstock_spark.runs import open_session
+from penstock_spark.runs.native_grouping import native_counts
 from penstock_spark.session.backend import Told
 from penstock_spark.session.connect import server_life, travelling
 from penstock_spark.session.connect.backend import ConnectBackend
@@ -101,6 +103,11 @@ def test_a_task_that_empties_its_list_of_pages_takes_none_from_the_next() -> Non
 class Client:
     """PySpark's client of a session, without a server."""
 
+    policies: list[object] = []
+
+    def get_retry_policies(self) -> list[object]:
+        return self.policies
+
     def set_retry_policies(self, policies: list[object]) -> None:
         self.policies = policies
 
@@ -160,6 +167,64 @@ def test_a_clone_has_files_of_its_own_although_the_session_of_the_program_shares
     made.settings[name] = shares
     assert backend.clone({}).conf.get(name) == "true"
     assert made.settings[name] == shares
+
+
+def test_a_query_runs_by_the_settings_of_its_session_and_others_are_refused() -> None:
+    made, backend = session()
+    zone = {"spark.sql.session.timeZone": "UTC"}
+    made.settings["spark.sql.session.timeZone"] = "Etc/UTC"
+    assert backend.session_of_queries(zone, "") is made
+    made.settings["spark.sql.session.timeZone"] = "Asia/Tokyo"
+    with pytest.raises(UnsupportedByRunner) as raised:
+        backend.session_of_queries(zone, "at step 'Query'")
+    what, where, hint = str(raised.value).splitlines()
+    assert what.endswith("spark.sql.session.timeZone is Asia/Tokyo")
+    assert where == "  at step 'Query'"
+    assert "spark.conf.set('spark.sql.session.timeZone', 'UTC')" in hint
+
+
+@pytest.mark.parametrize(
+    ("path", "reads"),
+    [
+        ("file:///data/scores-1_2.x/a+b=c,d(e)", True),
+        ("file:///data/größe", True),
+        ("/50% done", False),
+        ("/data/50%", False),
+        ("/data/[1]", False),
+        ("/data/a\u00a0b", False),
+    ],
+)
+def test_state_is_read_in_folders_whose_names_java_does_not_escape(path: str, reads: bool) -> None:
+    assert session()[1].reads_state_at(path) is reads
+
+
+@pytest.mark.parametrize(("server", "written"), [("4.1.4", "3221225472"), ("4.3.0", "3221225472b")])
+def test_a_size_that_an_older_server_writes_with_its_unit_is_a_number_for_the_client(
+    monkeypatch: pytest.MonkeyPatch, server: str, written: str
+) -> None:
+    monkeypatch.setattr("pyspark.__version__", "4.3.0")
+    monkeypatch.setattr(Session, "version", server)
+    made, backend = session()
+    made.settings["spark.sql.session.localRelationSizeLimit"] = "3221225472b"
+    assert backend.clone({}).conf.get("spark.sql.session.localRelationSizeLimit") == written
+
+
+@pytest.mark.parametrize(("has_own_files", "sent"), [("true", ["own"]), ("false", [])])
+def test_a_session_that_shares_its_files_gets_no_archive(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_own_files: str, sent: list[str]
+) -> None:
+    monkeypatch.setattr(travelling, "_sent", {})
+    monkeypatch.setattr(travelling, "_carried", {})
+    archive = tmp_path / "penstock-1.zip"
+    archive.write_bytes(b"packages")
+    made, backend = session()
+    made.settings["spark.sql.artifact.isolation.enabled"] = has_own_files
+    got: list[str] = []
+    vars(made)["addArtifacts"] = lambda path, pyfile: got.append("own")
+    backend.ship_archive(str(archive))
+    assert backend.has_shipped(archive.name)
+    assert got == sent
+    assert travelling._carried == ({} if sent else {archive.name: b"packages"})
 
 
 def test_the_end_of_a_program_whose_server_has_gone_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,8 +329,9 @@ def test_a_python_without_this_package_can_ask_an_operator_for_its_state_and_no_
     assert missing.startswith("missing penstock")
 
 
+@pytest.mark.parametrize("is_carried", [False, True])
 def test_a_function_finds_the_archive_of_its_session_in_a_worker_that_looks_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_carried: bool
 ) -> None:
     name = "carried-1.zip"
     for folder in (tmp_path, tmp_path / "session"):
@@ -276,7 +342,10 @@ def test_a_function_finds_the_archive_of_its_session_in_a_worker_that_looks_else
             )
     monkeypatch.syspath_prepend(str(tmp_path / name))
     monkeypatch.setattr(travelling, "_sent", {})
-    travelling.note_archive(str(tmp_path / name))
+    monkeypatch.setattr(travelling, "_carried", {})
+    (travelling.carry_archive if is_carried else travelling.note_archive)(str(tmp_path / name))
+    if is_carried:
+        (tmp_path / "session" / name).unlink()
     carried: Any = importlib.import_module("carried_in_archive")
     (tmp_path / "function").write_bytes(
         CloudPickleSerializer().dumps(travelling.travelling_function(carried.doubled))
@@ -337,3 +406,23 @@ def test_the_reports_of_a_micro_batch_come_with_that_of_spark(row: Any) -> None:
 def test_what_is_no_size_is_refused() -> None:
     with pytest.raises(ValueError, match="'128 miles' is not a size"):
         bytes_of("128 miles")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row(**{AHEAD_METRIC: 3}),
+        Row(values=[3], schema={"type": "struct"}),
+        {"values": [3], "schema": {"type": "struct"}},
+        None,
+    ],
+    ids=["a row", "a row as Spark's JSON", "Spark's JSON", "nothing"],
+)
+def test_what_a_stream_of_sparks_own_counts_comes_from_both_kinds_of_session(row: Any) -> None:
+    about: Any = SimpleNamespace(native_grouping="Sum", sources=("Read",))
+    progress = {
+        "durationMs": {"addBatch": 1},
+        "stateOperators": [{"numRowsDroppedByWatermark": 2}],
+        "observedMetrics": {} if row is None else {AHEAD_METRIC: row},
+    }
+    assert sorted(native_counts(about, progress).values()) == ([2] if row is None else [2, 3])

@@ -128,6 +128,30 @@ def test_a_wait_for_a_server_is_said_twice_a_minute(
     assert caplog.text.count("the Spark Connect server does not answer: trying again") == 2
 
 
+class Refused(Unavailable):
+    """As gRPC says that nothing listens at a port."""
+
+    def __str__(self) -> str:
+        return "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:15002: Connection refused"
+
+
+def test_a_port_at_which_nothing_listens_is_tried_for_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(opening, "clock", SimpleNamespace(monotonic_seconds=lambda: now[0]))
+    patience, tried = Patience(), []
+    # The server may have answered before the last one.
+    for now[0] in (100.0, 110.0, 125.0, 130.0, 131.0, 165.0):
+        tried.append(patience.can_retry(Refused()))
+    assert tried == [True, True, True, True, False, True]
+
+
+def test_a_run_waits_for_two_minutes() -> None:
+    state, waited = Patience().to_state(), 0
+    while (pause := state.next_attempt()) is not None:
+        waited += pause
+    assert 90_000 < waited < 150_000
+
+
 def test_a_session_that_the_program_has_made_is_not_replaced() -> None:
     assert not has_lost_server(SimpleNamespace(client=None))  # type: ignore[arg-type]
 

@@ -130,7 +130,7 @@ def outcome(
                 *(arrival.tick_micros, arrival.ahead, repr(arrival.batch.values), arrival.batch.timestamps),
                 *(
                     arrival.summary,
-                    [(repr(element), kind, what) for element, (kind, what, _) in arrival.rejected],
+                    list(arrival.rejected),
                 ),
             )
             for arrival in read(columns, 1_700_000_000_000_000)

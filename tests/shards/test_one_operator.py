@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -148,4 +148,13 @@ def test_levels_in_one_operator_emit_and_report_what_separate_ones_do(
         step.label for step, _ in query().plan.groupings
     }
     assert all(isinstance(each, GroupingReport) for report in reports for each in report.told.values())
-    assert told.found == told_apart.found
+    # How long a shard took is another time in each run.
+    assert all(report.busy_micros is not None and report.busy_micros >= 0 for report in reports)
+    assert without_durations(told.found) == without_durations(told_apart.found)
+
+
+def without_durations(found: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {
+        key: each._replace(busy_micros=None) if isinstance(each, Report) else each
+        for key, each in found.items()
+    }

@@ -111,12 +111,12 @@ def test_what_has_no_time_is_put_aside_or_stops_the_pipeline():
     pipeline = beam.Pipeline()
     streams = pipeline | read(event_time=lambda score: score[2], watermark=BoundedDisorder(2), rejects=True)
     _ = streams["accepted"] | "Good" >> WriteToMemory([])
-    _ = streams["rejected"] | beam.Map(lambda letter: (letter[0], letter[1][0])) | "Bad" >> WriteToMemory([])
+    _ = streams["rejected"] | beam.Map(lambda found: (found.record, found.error)) | "Bad" >> WriteToMemory([])
     query = ToyQuery(pipeline)
     given = query.batch({"Read": [[("a", 1, 1), ("a", 1, None), ("a", 1)]]})
     good, bad = (next(given[label] for label in given if label.startswith(name)) for name in ("Good", "Bad"))
     assert good == [("a", 1, 1)]
-    assert bad == [(("a", 1, None), ValueError), (("a", 1), IndexError)]
+    assert bad == [("('a', 1, None)", "ValueError"), ("('a', 1)", "IndexError")]
     assert query.counted("elements_rejected") == 2
     strict = beam.Pipeline()
     scores(strict)

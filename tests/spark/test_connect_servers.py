@@ -8,7 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -120,3 +121,56 @@ def test_a_setting_that_a_server_does_not_permit_is_left_out_and_said(
         "the Spark Connect server does not let a session set spark.executor.memory, which is left"
     )
     opened.stop()
+
+
+def test_a_checkpoint_that_workers_do_not_see_is_refused(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock_spark.session.connect.backend import ConnectBackend
+
+    backend = ConnectBackend(session)
+    plan, missing = tmp_path / "plan-1.json", tmp_path / "elsewhere" / "plan-1.json"
+    plan.touch()
+    # Where the server is on this machine, its workers are not asked.
+    assert backend.shares_disk
+    backend.check_workers_see(f"file://{missing}", str(tmp_path))
+    monkeypatch.setattr(ConnectBackend, "shares_disk", False)
+    backend.check_workers_see(f"file://{plan}", str(tmp_path))
+    with pytest.raises(RunnerError, match="do not see the checkpoint") as raised:
+        backend.check_workers_see(f"file://{missing}", str(tmp_path))
+    assert str(tmp_path) in str(raised.value)
+
+
+def test_a_session_that_shares_its_files_leaves_nothing_that_ends_the_tasks_of_others(address: str) -> None:
+    from pyspark.sql.connect.session import SparkSession as Remote
+
+    from penstock_spark.session.backends import map_in_arrow
+    from penstock_spark.shipping.import_paths import ship_packages
+
+    shared: Any = Remote(address)
+    shared.conf.set("spark.sql.artifact.isolation.enabled", "false")
+    of_it = shared.cloneSession()
+    ship_packages(of_it)
+    assert map_in_arrow(of_it.range(4), unchanged, "id long").count() == 4
+    of_it.stop()
+    assert shared.range(4).mapInArrow(unchanged, "id long").count() == 4
+    shared.stop()
+
+
+def unchanged(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_the_figures_are_played_on_a_server(
+    address: str, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from penstock_conformance import command
+
+    assert (
+        command.main(
+            ["conformance", f"--remote={address}", "--figure", "figure 10", "figure 12", "--mode", mode]
+        )
+        == 0
+    )
+    assert capsys.readouterr().out.splitlines()[-1].startswith("1 passed" if mode == "batch" else "2 passed")

@@ -40,7 +40,9 @@ def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
 ) -> None:
     folder, checkpoint, found = tmp_path / "in", tmp_path / "checkpoint", []
     add(folder, "a.txt", "red,1,1", "blue,2,8", "red,4,13")
-    result: Any = sums(folder, found, "--live_port=0", f"--checkpoint_location={checkpoint}")
+    token = "a-token-that-is-long-enough"
+    flags = ["--live_port=0", f"--live_token={token}", f"--checkpoint_location={checkpoint}"]
+    result: Any = sums(folder, found, *flags)
 
     def now() -> RunSnapshot:
         return RunSnapshot.from_json(asked(result.live_url))
@@ -72,16 +74,30 @@ def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
     metrics = asked(result.live_url, "metrics")
     assert 'timing="on_time"} 2' in metrics
     assert 'step="Sum",tag=""} 2' in metrics
-    assert result.cancel() == "CANCELLED"
+    assert (seen.pace and seen.pace.doing) in ("keeping up", "idle", "busy all the time")
+    assert sum(span.rows for span in seen.throughput.spans) == pytest.approx(5, abs=0.01)
+    assert [(sink.label, sink.elements_in) for sink in seen.sinks] == [("WriteToMemory", 2)]
+    assert seen.checkpoint
+    assert (seen.checkpoint.bytes or 0) > (seen.checkpoint.state_bytes or 0) >= 0
+    assert (seen.settings["live_token"], seen.settings["mode"]) == ("set, and not shown", "streaming")
+    assert "long-enough" not in seen.to_json()
+    # The page cancels it, as the command does.
+    request = urllib.request.Request(
+        f"{result.live_url}cancel", method="POST", headers={"Penstock-Token": token}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert b"the run ends where it is" in answer.read()
+    assert result.wait_until_finish() == "CANCELLED"
     kept = read_snapshot(checkpoint)
     assert kept == result.snapshot()
     assert (kept.state, kept.run) == ("CANCELLED", seen.run)
     # Teams and points are elements; labels are not.
     assert "red" not in kept.to_json().replace("Recovered", "")
     capsys.readouterr()
-    assert command.main(["state", str(checkpoint), "--grouping", "Sum", "--to", "json"]) == 0
+    assert command.main(["state", str(checkpoint), "--step", "Sum", "--to", "json"]) == 0
     [row] = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (row["key"], row["value"], row["new_elements"]) == ("'red'", "12", 2)
+    assert "red" in str(row)
+    assert "12" in str(row)
     assert command.main(["state", str(checkpoint)]) == 0
     assert "'red'" in capsys.readouterr().out
 
@@ -240,6 +256,10 @@ def test_a_micro_batch_that_runs_again_is_counted_once_by_the_run_that_ends_it(
     found = flows(result.snapshot())
     assert (found["Read"], found["Stumble"], found["Sum"]) == ((None, 3), (3, 3), (3, 3))
     assert result.snapshot().groupings[0].open_windows == 0
+    [before, own] = result.snapshot().runs
+    assert (before.state, before.run, before.last_batch) == ("FAILED", failed.snapshot().run, None)
+    assert before.error.startswith("ValueError at step 'Stumble' (test_live_views.py:")
+    assert (own.state, own.rows, own.first_batch, own.claim) == ("DONE", 3, 0, before.claim + 1)
 
 
 def test_a_failed_batch_shows_the_step_and_not_the_element(spark: Any) -> None:
@@ -253,7 +273,8 @@ def test_a_failed_batch_shows_the_step_and_not_the_element(spark: Any) -> None:
     now = RunSnapshot.from_json(text)
     assert (now.state, secret in text) == ("FAILED", False)
     [error] = now.errors
-    assert (error.kind, error.where) == ("ValueError", "at step 'Parse'")
+    assert (error.kind, error.step) == ("ValueError", "Parse")
+    assert error.where.startswith("at step 'Parse' (test_live_views.py:")
 
 
 def test_a_run_that_nobody_looks_at_counts_no_panes(spark: Any) -> None:

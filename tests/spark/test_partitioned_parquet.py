@@ -95,7 +95,7 @@ def test_arguments_that_cannot_work_are_refused_where_they_stand() -> None:
         (lambda: ReadFromParquet("/o", partition_by="dya", schema=Visit), ValueError, "no column 'dya'"),
         (lambda: ReadFromParquet("/o", partition_by="day", schema=3), TypeError, "or a type of rows"),
         (lambda: ReadFromParquet("/o*/p", partition_by="day"), ValueError, "has wildcards"),
-        (lambda: ReadFromParquet(option, partition_by="day"), ValueError, "is not known yet"),
+        (lambda: ReadFromParquet(option, partition_by="day"), ValueError, "is not yet known"),
     ]:
         with pytest.raises(kind, match=words) as caught:
             make()  # type: ignore[no-untyped-call]

@@ -332,7 +332,7 @@ def test_files_in_a_folder_of_no_value_are_rejects_of_a_stream(tmp_path: Path) -
         good, bad = pipeline | read_it.as_stream(ends=True, rejects=True)
         pairs = good | beam.Map(lambda row: (row.n, row.day))
         assert_that(pairs, equal_to([(1, 1)]))
-        words = bad | beam.MapTuple(lambda text, error: (text, "no value of" in str(error)))
+        words = bad | beam.Map(lambda found: (found.record, "no value of" in found.reason))
         assert_that(words, equal_to([('{"n": 2}', True), ("no json", False)]), "rejects")
 
 

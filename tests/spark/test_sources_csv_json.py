@@ -154,7 +154,7 @@ def test_csv_values_that_are_not_of_the_type_asked_for_are_an_error(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     (tmp_path / "a.csv").write_text("a\n1\nx\n")
-    with pytest.raises(ValueError, match="the column a has a value that is not of type int"):
+    with pytest.raises(ValueError, match=r"line 3 of .* cannot be read: the value of a is not of type int"):
         open_source(ReadFromCsv(f"{tmp_path}/a.csv", dtype=int).source, spark, WHERE)
 
 
@@ -179,7 +179,7 @@ def test_json_files_may_be_lists_of_objects(tmp_path: Path, read: Any) -> None:
     rows = read(ReadFromJson(f"{tmp_path}/?.json.*", lines=False))
     assert sorted(rows, key=str) == [Row(a=3, b=None), Row(a=None, b=4)]
     (tmp_path / "c.json.xz").write_bytes(lzma.compress(b'{"b": 4}')[:-4])
-    with pytest.raises(ValueError, match=r"not whole lzma in .*c\.json\.xz"):
+    with pytest.raises(ValueError, match=r"c\.json\.xz cannot be read: the content is not whole lzma"):
         read(ReadFromJson(f"{tmp_path}/?.json.*", lines=False))
 
 
@@ -187,7 +187,7 @@ def test_json_files_may_be_lists_of_objects(tmp_path: Path, read: Any) -> None:
     ("text", "problem"),
     [
         ('{"secret": ', "not JSON"),
-        ("[1]", "not an object"),
+        ("[1]", "not a JSON object"),
         ("\udcff", "not utf-8"),
         (r'{"\ud800": 1}', "surrogate"),
     ],
@@ -197,7 +197,7 @@ def test_malformed_lines_of_json_are_an_error_that_names_the_file_and_not_the_da
 ) -> None:
     (tmp_path / "good.json").write_text('{"a": 1}\n')
     (tmp_path / "zbad.json").write_bytes(b'{"a": 1}\n' + text.encode("utf-8", "surrogateescape") + b"\n")
-    with pytest.raises(ValueError, match=rf"{problem}.*zbad\.json") as caught:
+    with pytest.raises(ValueError, match=rf"line 2 of .*zbad\.json cannot be read: .*{problem}") as caught:
         open_source(ReadFromJson(f"{tmp_path}/*.json").source, spark, WHERE)
     assert WHERE in str(caught.value)
     assert "secret" not in str(caught.value)

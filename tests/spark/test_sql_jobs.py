@@ -172,15 +172,20 @@ def test_lines_that_do_not_fit_go_to_the_table_of_rejects(spark: Any, tmp_path: 
     add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z", "blue,x,2026-01-01T12:00:01Z", "blue", "blue,4,")
     goals = GOALS.format(folder=tmp_path).replace("header =", "rejects = 'bad', ends = true, header =")
     Job(
-        f"""{goals} CREATE TABLE bad (record STRING, reason STRING) WITH (format = 'json', path = '{tmp_path}/bad');
+        f"""{goals}
+        CREATE TABLE bad (record STRING, line BIGINT, source STRING, reason STRING)
+        WITH (format = 'json', path = '{tmp_path}/bad');
         CREATE TABLE good WITH (format = 'json', path = '{tmp_path}/good') AS SELECT team, points FROM goals""",
         mode=mode,
     ).run()
-    rejected = dict(rows_of(tmp_path / "bad"))
-    assert {"blue,x,2026-01-01T12:00:01Z", "blue"} <= set(rejected)
-    assert all(
-        "does not fit the columns" in rejected[each] for each in ("blue", "blue,x,2026-01-01T12:00:01Z")
-    )
+    rejected = {record: more for record, *more in rows_of(tmp_path / "bad")}
+    file, what = f"{tmp_path}/goals/a.csv", "the record does not fit the columns: "
+    assert rejected["blue"] == [4, file, f"{what}it has 1 field, and there are 3 columns"]
+    wrong = rejected["blue,x,2026-01-01T12:00:01Z"]
+    assert wrong == [3, file, f"{what}the field 'points' is not of type BIGINT"]
+    # A row without a time was read, so its record is the row.
+    timeless = [more for record, more in rejected.items() if record.startswith("{")]
+    assert [more[:2] for more in timeless] == ([] if mode == "batch" else [[5, file]])
     # A row without a time has no place in a stream.
     good = [("blue", 4), ("red", 3)] if mode == "batch" else [("red", 3)]
     assert rows_of(tmp_path / "good") == good

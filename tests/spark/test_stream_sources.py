@@ -33,13 +33,14 @@ from penstock.io import (
     ReadFromText,
     ReadFromTextWithFilename,
 )
+from penstock.io.rejects import Rejected
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream
 from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.reports.reporting import current_reporting, report_with, reports_of
 from penstock_spark.session.backends import backend_of
-from penstock_spark.sources.scan import Rejected, StreamScan
+from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import SURVEYED_FILES
 from tests.spark.called import read_all
 from tests.spark.readable import assert_readable
@@ -286,12 +287,13 @@ def test_csv_needs_no_file_where_names_and_types_are_given(tmp_path: Path, strea
     assert streams.read(scan) == [[(f"{tmp_path}/none/1.csv", [Row(a=1, value="x")])]]
 
 
-def rejects(parts: Parts) -> tuple[list[Any], list[tuple[Any, type[Exception]]]]:
-    """The elements of the parts, and what was rejected with the type of its error."""
+def rejects(parts: Parts) -> tuple[list[Any], list[tuple[int | None, bytes, str]]]:
+    """The elements of the parts, and of what was rejected the line, the record and the reason."""
     # Spark reads the largest file of a micro-batch first.
     values = [value for _, own in sorted(parts, key=lambda part: part[0]) for value in own]
     bad = [value for value in values if isinstance(value, Rejected)]
-    return [value for value in values if value not in bad], [(each.raw, type(each.error)) for each in bad]
+    found = [(each.record.line, each.record.content, each.record.reason) for each in bad]
+    return [value for value in values if value not in bad], found
 
 
 def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, streams: Streams) -> None:
@@ -311,38 +313,62 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
     put(tmp_path / "text/1.txt", b"fine\nbad\xff\n")
     put(tmp_path / "packed/1.xz", "damaged")
     csv, multi, json_lines, text, packed = map(rejects, streams.read(*scans))
+    count, kind = "the record has 1 field instead of 2", "the value of a is not of type int"
+    encoding = "the record has bytes that the encoding utf-8 does not have"
     assert csv == (
         [Row(a=1, b="x"), Row(a=2, b="y")],
-        [(raw, ValueError) for raw in ("2", '3,"z', "4", 'five,"v,w"', b"6,\xff")],
+        [
+            (3, b"2", count),
+            (3, b'3,"z', "the record leaves a quote open"),
+            (4, b"4", count),
+            (5, b'five,"v,w"', kind),
+            (6, b"6,\xff", encoding),
+        ],
     )
     assert multi == (
         [Row(a=1, b="x"), Row(a=2, b="y\ny")],
-        [(raw, ValueError) for raw in ("4", 'five,"v,w"', "6,\ufffd")],
+        [(4, b"4", count), (5, b'five,"v,w"', kind), (6, b"6,\xff", encoding)],
     )
     assert json_lines == (
         [Row(a=1), Row(a=None, b=2)],
-        [(raw, ValueError) for raw in ('{"a": ', "[3]", b"\xff")],
+        [
+            (3, b'{"a": ', "the record is not JSON (Expecting value at column 7)"),
+            (4, b"[3]", "the record is not a JSON object"),
+            (5, b"\xff", "the record is not utf-8 (byte 1)"),
+        ],
     )
-    assert text == (["fine"], [(b"bad\xff", UnicodeDecodeError)])
-    assert packed == ([], [("damaged", ValueError)])
+    assert text == (["fine"], [(2, b"bad\xff", "the record is not utf-8 (byte 4)")])
+    assert packed == ([], [(None, b"", "the file is not a whole lzma file")])
 
 
 def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
     tmp_path: Path, streams: Streams
 ) -> None:
     cases: list[tuple[Any, str, Any, type[Exception], str]] = [
-        (ReadFromCsv, "a,b\n1,x\n", "a,b\n1\n", ValueError, "1 malformed line of CSV"),
+        (ReadFromCsv, "a,b\n1,x\n", "a,b\n1\n", ValueError, "the record has 1 field instead of 2"),
         (
             ReadFromCsv,
             "a,b\n1,x\n",
             "a,b\nsecret,x\n",
             ValueError,
-            "the column a of .* has a value that is not of type int",
+            "line 2 of .* cannot be read: the value of a is not of type int",
         ),
         (ReadFromCsv, "a,b\n1,x\n", "b,a\nx,1\n", ValueError, "has different columns"),
-        (ReadFromCsv, "a,b\n1,x\n", b"a,b\n2,secret\xff\n", ValueError, "has text that is not utf-8"),
-        (ReadFromJson, '{"a": 1}\n', '{"secret"\n', ValueError, "a text is not JSON"),
-        (ReadFromText, "a\n", b"secret\xff\n", UnicodeDecodeError, "coder"),
+        (
+            ReadFromCsv,
+            "a,b\n1,x\n",
+            b"a,b\n2,secret\xff\n",
+            ValueError,
+            "line 2 of .* cannot be read: the record has bytes that the encoding utf-8 does not have",
+        ),
+        (
+            ReadFromJson,
+            '{"a": 1}\n',
+            '{"secret"\n',
+            ValueError,
+            "line 1 of .* cannot be read: the record is not JSON",
+        ),
+        (ReadFromText, "a\n", b"secret\xff\n", UnicodeDecodeError, "line 1 of(?s:.*)coder"),
         (ReadFromText, "a\n", lzma.compress(b"a"), ValueError, r"2\.xz is compressed in a way"),
     ]
     scans = []

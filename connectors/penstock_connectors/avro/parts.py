@@ -7,6 +7,7 @@ block after the first such mark at or behind the start of a split is the split's
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from penstock_spark.connecting.files import BLOCK_BYTES, Split, file_store, size_of
@@ -33,6 +34,37 @@ def open_part(split: Split) -> BinaryIO:
         file.close()
         raise
     return io.BufferedReader(_Joined(header, file, max(end - start, 0)), BLOCK_BYTES)
+
+
+def blocks_of(content: bytes) -> Iterator[tuple[int, bytes | None]]:
+    """Yields the byte at which each block of a file begins, and the block as a file of its own.
+
+    Behind a block that does not end with the mark of the file, the next one begins behind the next mark; instead of
+    such a block comes None. Raises NotAvroError for a file without a header.
+    """
+    file = io.BytesIO(content)
+    header = _header(file, len(content))
+    mark, start = header[-_MARK_BYTES:], len(header)
+    while start < len(content):
+        end = _end_of_block(file, content, mark, start)
+        yield start, None if end is None else header + content[start:end]
+        if end is None:
+            found = content.find(mark, start)
+            end = len(content) if found < 0 else found + _MARK_BYTES
+        start = end
+
+
+def _end_of_block(file: BinaryIO, content: bytes, mark: bytes, start: int) -> int | None:
+    """Returns the byte behind a block; None if no mark is there."""
+    file.seek(start)
+    try:
+        _number(file)
+        size = _number(file)
+    except NotAvroError:
+        return None
+    end = file.tell() + size
+    is_whole = size >= 0 and content[end : end + _MARK_BYTES] == mark
+    return end + _MARK_BYTES if is_whole else None
 
 
 class _Joined(io.RawIOBase):

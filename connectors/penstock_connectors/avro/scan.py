@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.avroio import AvroSource
+from penstock.io.rejects import Position, Rejected, Unreadable, reject
 from penstock.io.streaming.stream_sources import StreamSource
-from penstock_connectors.avro.parts import NotAvroError, open_part
+from penstock_connectors.avro.parts import NotAvroError, blocks_of, open_part
 from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (
     PartitionValues,
@@ -30,7 +31,14 @@ from penstock_spark.connecting.files import (
     stream_files,
     stream_of_contents,
 )
-from penstock_spark.connecting.reading import PartsReader, Scan, StreamScan, make_empty_scan, scan_of_parts
+from penstock_spark.connecting.reading import (
+    PartsReader,
+    Scan,
+    StreamScan,
+    make_empty_scan,
+    scan_of_parts,
+    scan_with_rejects,
+)
 from penstock_spark.connecting.running import fail_step
 
 _BATCH_RECORDS = 2_000
@@ -74,7 +82,13 @@ def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSessi
     values = partition_values(source.partition_by, source.schema, where)
     records = AvroRecords(source.as_rows, values, where)
     files = stream_files(stream, source.file_pattern, where)
-    return stream_of_contents(files, stream, spark, records.of_content)
+    read = records.with_rejects if stream.has_rejects else records.of_content
+    return stream_of_contents(files, stream, spark, read)
+
+
+def open_avro_with_rejects(source: AvroSource, spark: SparkSession, where: str) -> Scan:
+    """Opens the records of files, each of which must fit into memory."""
+    return scan_with_rejects(open_avro_stream, source, spark, where)
 
 
 @dataclass(frozen=True)
@@ -104,6 +118,33 @@ class AvroRecords:
     def of_content(self, content: bytes, name: str) -> Iterator[Any]:
         """Returns the records in the bytes of a file."""
         return chain.from_iterable(self.all_of(io.BytesIO(content), name))
+
+    def with_rejects(self, content: bytes, name: str) -> Iterator[Any]:
+        """Returns the records in the bytes of a file, with a `Rejected` for each block that cannot be decoded.
+
+        A file without a header is a ValueError.
+        """
+        try:
+            yield from list(self.of_content(content, name))
+        except _MissingCodec as error:
+            fail_step(error, self.where)
+        except ValueError:
+            try:
+                blocks = list(blocks_of(content))
+            except NotAvroError:
+                raise _make_damaged_error(name, self.where) from None
+            for start, block in blocks:
+                yield from self._block(block, start, name)
+
+    def _block(self, block: bytes | None, start: int, name: str) -> list[Any]:
+        """The records of a block, all or none."""
+        why = "the block does not end with the mark of the file"
+        if block is not None:
+            try:
+                return list(self.of_content(block, name))
+            except ValueError:
+                why = "the block cannot be decoded"
+        return [Rejected(reject(name, Position(offset=start), "", Unreadable(why)))]
 
     def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
         """Yields the records of a file, many at a time; the ValueError for a damaged file does not show its content."""
@@ -158,7 +199,11 @@ def _unreadable(name: str, error: Exception, where: str) -> ValueError:
         return _make_damaged_error(name, where)
     codec, packages = lacks.groups()
     what = f"{name} is compressed with {codec}, for which a package is not installed"
-    return refusal(ValueError, what, where=where, hint=f"install one of these: {packages.rstrip(',')}")
+    return refusal(_MissingCodec, what, where=where, hint=f"install one of these: {packages.rstrip(',')}")
+
+
+class _MissingCodec(ValueError):
+    """A package that unpacks blocks is missing here, and the file may be right."""
 
 
 def _row_of(schema: object) -> Convert:

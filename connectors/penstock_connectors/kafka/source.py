@@ -22,6 +22,7 @@ from penstock.io.custom.ranges import (
     UnreadableElement,
 )
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, KafkaSource
+from penstock.io.rejects import Position, Unreadable, say_why
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.utils import clock
 from penstock.utils.timestamp import MAX_TIMESTAMP
@@ -62,6 +63,10 @@ _consumers: dict[str, Any] = {}
 
 def open_topics(source: KafkaSource, spark: SparkSession, where: str) -> Scan:
     return open_ranges(RangesOfSource(Topics(source)), spark, where)
+
+
+def open_topics_with_rejects(source: KafkaSource, spark: SparkSession, where: str) -> Scan:
+    return open_ranges(RangesOfSource(Topics(source)), spark, where, has_rejects=True)
 
 
 def open_topics_stream(
@@ -433,7 +438,7 @@ class Topics(NumberedSource[Any]):
         unreadable: dict[int, UnreadableElement] = {}
         for column, decode in ((keys, source.key_deserializer), (values, source.value_deserializer)):
             if decode is not None:
-                _decode(column, deserializer_of(decode), messages, unreadable)
+                _decode(column, deserializer_of(decode), messages, unreadable, is_key=column is keys)
         elements: list[Any] = list(zip(keys, values, strict=True))
         if source.with_metadata:
             elements = [_record(message, *pair) for message, pair in zip(messages, elements, strict=True)]
@@ -491,6 +496,8 @@ def _decode(
     decode: Callable[[bytes], Any],
     messages: list[Any],
     unreadable: dict[int, UnreadableElement],
+    *,
+    is_key: bool,
 ) -> None:
     """Decodes what is not None, in place; what cannot be decoded gets its original record."""
     for place, data in enumerate(column):
@@ -498,7 +505,10 @@ def _decode(
             try:
                 column[place] = decode(data)
             except Exception as error:
-                unreadable[place] = _unreadable(messages[place], error)
+                why: Exception = error
+                if is_key:
+                    why = Unreadable(f"the key cannot be decoded: {say_why(error)}", "key")
+                unreadable[place] = _unreadable(messages[place], why)
 
 
 def _why_no_time(millis: int) -> str | None:
@@ -509,7 +519,8 @@ def _why_no_time(millis: int) -> str | None:
 
 
 def _unreadable(message: Message, error: Exception) -> UnreadableElement:
-    return UnreadableElement(_record(message, message.key(), message.value()), error)
+    position = Position(None, message.partition(), message.offset())
+    return UnreadableElement(message.value() or b"", error, message.topic(), position)
 
 
 def deserializer_of(deserializer: object) -> Any:

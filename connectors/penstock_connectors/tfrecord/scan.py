@@ -41,6 +41,7 @@ from penstock_spark.connecting.reading import (
     make_empty_scan,
     parallelism_of,
     scan_of_parts,
+    scan_with_rejects,
 )
 from penstock_spark.connecting.running import fail_step
 
@@ -76,6 +77,11 @@ def open_tfrecord_stream(
     load_masked_crc32c(where)
     files = stream_files(stream, source.file_pattern, where)
     return stream_of_contents(files, stream, spark, ContentReader(source, where))
+
+
+def open_tfrecord_with_rejects(source: TFRecordSource, spark: SparkSession, where: str) -> Scan:
+    """Opens the records of files, each of which must fit into memory. Damaged files are rejects."""
+    return scan_with_rejects(open_tfrecord_stream, source, spark, where)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.parts import PartsReader, make_empty_scan, scan_of_parts
 from penstock_spark.sources.scan import Scan, StreamScan, prune_schema
 from penstock_spark.sources.table_rows import decoder_of, hint_of_table, schema_in_spark
+from penstock_spark.sources.whole_read import scan_with_rejects
 
 __all__ = [
     "SHARE_BYTES",
@@ -23,5 +24,6 @@ __all__ = [
     "parallelism_of",
     "prune_schema",
     "scan_of_parts",
+    "scan_with_rejects",
     "schema_in_spark",
 ]

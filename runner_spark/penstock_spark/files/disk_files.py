@@ -92,6 +92,22 @@ class DiskFiles(FileStore):
                 found += self.below(f"{folder}/{each.name}", f"{inside}/{each.name}".lstrip("/"))
         return sorted(found)
 
+    def size_below(self, folder: str) -> tuple[int, int]:
+        """Returns the bytes of all files below a folder, and their number; zeros if it does not exist."""
+        total = count = 0
+        waiting = [without_scheme(folder)]
+        while waiting:
+            # Files vanish meanwhile.
+            with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+                for each in entries:
+                    with contextlib.suppress(OSError):
+                        if each.is_dir(follow_symlinks=False):
+                            waiting.append(each.path)
+                        else:
+                            total += each.stat(follow_symlinks=False).st_size
+                            count += 1
+        return total, count
+
     def changed_millis(self, folder: str) -> dict[str, int]:
         return {
             each.name: each.stat().st_mtime_ns // 1_000_000 for each in os.scandir(without_scheme(folder))

@@ -95,6 +95,10 @@ class Place:
     def delete(self, name: str) -> None:
         self._files.delete(self._child(name))
 
+    def size(self) -> tuple[int, int]:
+        """Returns the bytes of all files below the folder, and their number."""
+        return self._files.size_below(self.location)
+
     def inside(self, name: str) -> Place:
         return Place(self._spark, self._child(name), self._files)
 

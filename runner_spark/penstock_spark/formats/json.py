@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +18,13 @@ from penstock.elements.row import Row, make_row_class
 from penstock.error import refusal
 from penstock.io.files.compression import CompressionTypes
 from penstock.io.jsonio import JsonSink, JsonSource
+from penstock.io.rejects import Unreadable, say_why
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
-from penstock_spark.files.compressed import decompress
+from penstock_spark.files.compressed import decompress, open_for_reading
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.json_text import JsonText, Unwritable
@@ -28,14 +32,18 @@ from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, encode_rows, record_files
-from penstock_spark.sources.decoding import ByFile, RejectingDecoder, find_runs
+from penstock_spark.sources.decoding import ByFile, RejectingDecoder, explain, find_runs
 from penstock_spark.sources.file_samples import all_content, infer_type_from_files
 from penstock_spark.sources.partition_values import PartitionValues, add_folder_values, partition_values
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import make_schema_error, place_columns, stream_files
+from penstock_spark.sources.whole_read import scan_with_rejects
 
 _LINES = {"lineSep": "\n"}
 """Options with which Spark reads lines."""
+
+_LINES_LOOKED_AT = 2_000_000
+"""The most lines that the driver looks at to find the number of a wrong one."""
 
 _FOUND = "number long, name string, file string, problem string"
 
@@ -51,20 +59,46 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     fields = values.others(found)
     if problems:
         file, problem = problems[0]
-        more = f", and more of this in {len(problems)} places" if problems[1:] else ""
-        raise _make_malformed_error(problem, file + more, where)
+        raise _make_malformed_error(problem, file, _first_wrong_line(spark, source, file, files), where)
+    _check_fields(source, fields, where)
+    namer = files.namer()
+    return Scan(frame, lambda: _JsonDecoder(source, fields, values, namer), check=check)
+
+
+def _check_fields(source: JsonSource, fields: Sequence[str], where: str) -> None:
+    """Refuses fields that no file had when the pipeline was built."""
     known = fields if source.found is None else [name for name, _ in source.found.fields]
     new = [name for name in fields if name not in known]
     if new:
         what = f"{source.describe()} has new fields since the pipeline was built: {', '.join(new)}"
         raise refusal(ValueError, what, where=where, hint="build the pipeline again")
-    namer = files.namer()
-    return Scan(frame, lambda: _JsonDecoder(source, fields, values, namer), check=check)
 
 
-def _make_malformed_error(problem: str, file: str, where: str) -> ValueError:
-    hint = "each line is one JSON object; with lines=False each file is a list of objects"
-    return refusal(ValueError, f"{problem} in {file}", where=where, hint=hint)
+def open_json_with_rejects(source: JsonSource, spark: SparkSession, where: str) -> Scan:
+    """Rows that all have every field of the data."""
+    return scan_with_rejects(open_json_stream, source, spark, where)
+
+
+_HINT = "each line is one JSON object; with lines=False each file is a list of objects; or pass rejects=True, which "
+_HINT += "keeps such records apart"
+
+
+def _make_malformed_error(problem: str, file: str, line: int | None, where: str) -> Exception:
+    return explain(ValueError(problem), file, line, where, _HINT)
+
+
+def _first_wrong_line(spark: SparkSession, source: JsonSource, file: str, files: Files) -> int | None:
+    """The number of the first line of a file that is not an object; None if each file is one text."""
+    if not source.lines:
+        return None
+    with files.store(spark).open(file) as stored:
+        content = open_for_reading(stored, CompressionTypes.detect_compression_type(file))
+        for number, line in enumerate(islice(content, _LINES_LOOKED_AT), 1):
+            try:
+                _check_names(_objects_in(line, source))
+            except ValueError:
+                return number
+    return None
 
 
 def _text_of(source: JsonSource) -> tuple[str, Column]:
@@ -99,7 +133,7 @@ def _unpack(text: bytes, file: str, source: JsonSource) -> bytes:
     try:
         return decompress(text, kind, file, "")
     except ValueError:
-        raise ValueError(f"the content is not whole {kind}") from None
+        raise Unreadable(f"the content is not whole {kind}") from None
 
 
 def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
@@ -111,11 +145,22 @@ def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     try:
         parsed = json.loads(plain)
     except RecursionError:
-        raise ValueError("a JSON value is nested too deeply") from None
+        raise Unreadable("the record is nested too deeply") from None
     objects = parsed if isinstance(parsed, list) and not source.lines else [parsed]
     if not all(isinstance(each, dict) for each in objects):
-        raise ValueError("a JSON value is not an object")
+        raise Unreadable("the record is not a JSON object")
     return objects
+
+
+def _check_names(objects: Iterable[dict[str, Any]]) -> None:
+    """Refuses names of fields that text cannot hold: half of a pair of surrogates cannot be encoded."""
+    try:
+        for each in objects:
+            for name in each:
+                name.encode()
+    except UnicodeEncodeError:
+        reason = "the name of a field has a lone surrogate, which is half of a character"
+        raise Unreadable(reason) from None
 
 
 @dataclass(frozen=True)
@@ -132,13 +177,14 @@ class _Survey:
             strings, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             for text, file in zip(strings, files, strict=True):
                 try:
-                    for each in _objects_in(_unpack(text, file, self.source), self.source):
-                        for name in each.keys() - names.keys():
-                            name.encode()  # Half of a pair of surrogates cannot be encoded.
+                    objects = _objects_in(_unpack(text, file, self.source), self.source)
+                    if any(each.keys() - names.keys() for each in objects):
+                        _check_names(objects)
+                    for each in objects:
                         for name in each:
                             names.setdefault(name, (len(names), file))
                 except ValueError as error:
-                    problems.setdefault(file, _what_is_wrong(error))
+                    problems.setdefault(file, say_why(error))
         found: list[tuple[int, str | None, str, str | None]]
         found = [(number, name, self.namer(file), None) for name, (number, file) in names.items()]
         found += [(0, None, self.namer(file), problem) for file, problem in problems.items()]
@@ -150,16 +196,6 @@ class _Survey:
         )
 
 
-def _what_is_wrong(error: ValueError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"a record is not JSON ({error.msg} at column {error.colno})"
-    if isinstance(error, UnicodeDecodeError):
-        return f"a record is not {error.encoding} (byte {error.start})"
-    if isinstance(error, UnicodeEncodeError):
-        return "the name of a field has a lone surrogate, which is half of a character,"
-    return str(error)
-
-
 @dataclass(frozen=True)
 class _JsonDecoder:
     """Makes Rows of the strings in the first column, whose files are in the second one."""
@@ -168,6 +204,10 @@ class _JsonDecoder:
     fields: tuple[str, ...]
     values: PartitionValues
     namer: Namer
+
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.fields)
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
         strings = batch.column(0).to_pylist()
@@ -183,7 +223,9 @@ class _JsonDecoder:
 
     def rows(self, strings: Iterable[bytes], known: Mapping[str, Any]) -> list[Row]:
         """The objects in strings with the values of the file at their ends, behind fields that no file had before."""
-        objects = (each for text in strings for each in _objects_in(text, self.source))
+        objects = [each for text in strings for each in _objects_in(text, self.source)]
+        if any(each.keys() - self.names for each in objects):
+            _check_names(objects)
         absent = dict.fromkeys(self.fields)
         records = (add_folder_values({**absent, **each}, known) for each in objects)
         return [make_row_class(tuple(record))(**record) for record in records]
@@ -197,7 +239,9 @@ def type_of_json(source: JsonSource, paths: Sequence[str]) -> RowTypeConstraint 
     found: list[dict[str, Any]] = []
     for content in contents:
         for text in content.split(b"\n") if source.lines else [content]:
-            found += _objects_in(text, source)
+            # A text that is not an object is an error or a reject of the run.
+            with contextlib.suppress(ValueError):
+                found += _objects_in(text, source)
     if not found:
         return None
     values = partition_values(source.partition_by, source.schema, "")
@@ -240,23 +284,25 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
     fields = values.others(named)
     if problems and not fields:
         file, problem = problems[0]
-        raise _make_malformed_error(problem, file, where)
-    if not fields:
+        if not stream.is_bounded:
+            raise _make_malformed_error(problem, file, _first_wrong_line(spark, source, file, present), where)
+    if not fields and not stream.is_bounded:
         hint = "put a file there before the pipeline starts, or read lines with ReadFromText and parse them"
         raise make_schema_error("fields", files, hint)
+    if stream.is_bounded:
+        _check_fields(source, fields, where)
     format, text = _text_of(source)
-    frame = files.load(spark.readStream.options(**_LINES), format).select(text, *place_columns(stream))
-    naming, has_rejects = files.naming(), stream.has_rejects
+    frame = files.load(files.reader(spark).options(**_LINES), format).select(text, *place_columns(stream))
+    naming = files.naming()
     of_texts = _JsonDecoder(source, fields, values, naming.namer)
 
     def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
-        known = values.in_python(file)
-        try:
-            return of_texts.rows(batch.column(0).to_pylist(), known)
-        except ValueError as error:
-            raise _make_malformed_error(_what_is_wrong(error), file, where) from error
+        plain = [_unpack(text, file, source) for text in batch.column(0).to_pylist()]
+        return of_texts.rows(plain, values.in_python(file))
 
-    return StreamScan(frame, lambda: ByFile(RejectingDecoder(decode, "text", has_rejects, where), naming))
+    raw = "text" if source.lines else None
+    careful = RejectingDecoder(decode, raw, stream.has_rejects, where, _HINT)
+    return StreamScan(frame, lambda: ByFile(careful, naming, delimiter=b"\n"))
 
 
 def json_files(sink: JsonSink, where: str) -> FileSink:
@@ -272,4 +318,10 @@ def json_files(sink: JsonSink, where: str) -> FileSink:
     return record_files(sink, RecordText(write, sink.columns, where, is_list=text.is_list), 0, where)
 
 
-JSON = Format(open_json, open_json_stream, infer_type_from_files(type_of_json), files=json_files)
+JSON = Format(
+    open_json,
+    open_json_stream,
+    infer_type_from_files(type_of_json),
+    files=json_files,
+    open_with_rejects=open_json_with_rejects,
+)

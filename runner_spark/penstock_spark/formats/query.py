@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -81,16 +81,14 @@ def _types_of(schema: StructType) -> list[str]:
 
 
 def _frame_of(source: QuerySource, spark: SparkSession, where: str, open_table: Open) -> DataFrame:
-    """The frame of a query in a session of its own, so that its settings and views affect nothing else."""
-    session = spark.newSession()
-    for name, value in _SETTINGS.items():
-        session.conf.set(name, value)
+    """The frame of a query in a session for queries, so that its settings and views affect nothing else."""
+    session = backend_of(spark).session_of_queries(_SETTINGS, where)
+    tables: dict[str, DataFrame] = {}
     for table in source.tables:
-        frame = _table(table.rows, spark, where, open_table)
-        backend_of(session).moved(frame).createOrReplaceTempView(quote_name(table.name))
+        tables[table.name] = backend_of(session).moved(_table(table.rows, spark, where, open_table))
     for name, text in source.views:
-        _read(text, session, source, name).createOrReplaceTempView(quote_name(name))
-    return _read(source.text, session, source, None)
+        tables[name] = _read(text, session, source, name, tables)
+    return _read(source.text, session, source, None, tables)
 
 
 def _table(rows: object, spark: SparkSession, where: str, open_table: Open) -> DataFrame:
@@ -104,13 +102,15 @@ def _table(rows: object, spark: SparkSession, where: str, open_table: Open) -> D
     return scan.frame
 
 
-def _read(text: str, session: SparkSession, source: QuerySource, view: str | None) -> DataFrame:
+def _read(
+    text: str, session: SparkSession, source: QuerySource, view: str | None, tables: Mapping[str, DataFrame]
+) -> DataFrame:
     """The frame of a text, which must be a query: Spark would carry out a command at once."""
     text = text.rstrip().rstrip(";")
     names = [table.name for table in source.tables] + [name for name, _ in source.views]
     try:
         backend_of(session).check_query(text)
-        return session.sql(text)
+        return backend_of(session).frame_of_query(text, tables)
     except Exception as error:
         raise explain_query_error(error, text, view, names, partial(_functions, session)) from None
 

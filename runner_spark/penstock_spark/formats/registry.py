@@ -25,7 +25,7 @@ from penstock.io.query_source import QuerySource, ResultColumns
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
 from penstock.io.streaming.periodic_sequence import PeriodicSource
 from penstock.io.streaming.recorded_stream import RecordedStream
-from penstock.io.streaming.stream_sources import Streamable, StreamSource
+from penstock.io.streaming.stream_sources import SourceWithRejects, Streamable, StreamSource
 from penstock_spark.columns.types import is_unsupported_by_spark
 from penstock_spark.files.file_store import Reach, reach_of
 from penstock_spark.formats.connectors import connector_of
@@ -55,6 +55,8 @@ from penstock_spark.sources.scan import Scan, StreamScan
 
 def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
     """Opens a source. All elements are in the global window, at the minimum timestamp."""
+    if isinstance(source, SourceWithRejects):
+        return _open_with_rejects(source.source, spark, where)
     format = format_of(source)
     if format.open is None:
         raise UnsupportedByRunner(
@@ -63,6 +65,16 @@ def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
             hint="use a source from penstock.io",
         )
     return format.open(source, spark, where)
+
+
+def _open_with_rejects(source: Source, spark: SparkSession, where: str) -> Scan:
+    open_it = format_of(source).open_with_rejects
+    if open_it is None:
+        what = f"{source.describe()} has no records that could be kept apart with rejects=True"
+        raise UnsupportedByRunner(
+            what, where=where, hint="leave rejects out; what cannot be read is an error"
+        )
+    return open_it(source, spark, where)
 
 
 FORMATS: dict[type[Source | Sink], Format] = {
@@ -203,6 +215,8 @@ def table_of_schema(schema: StructType, records: str) -> Table:
 
 def table_before_opening(step: Step, source: Source) -> Table:
     """The columns of a source, without Spark, because `explain` starts nothing; NotInColumns if unknown."""
+    if isinstance(source, SourceWithRejects):
+        raise NotInColumns(f"a step of Python divides the records of {source.describe()}")
     source = unwrap_source(source)
     records = records_of(source)
     tell = format_of(source).schema

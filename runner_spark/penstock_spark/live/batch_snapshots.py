@@ -20,9 +20,11 @@ from penstock_spark.live.elements import (
     elements_of,
     flows_of,
 )
+from penstock_spark.live.settings import machine_facts, settings_of
 from penstock_spark.live.snapshot import RunSnapshot, Stages
 from penstock_spark.live.spark_stages import SparkStages, stages_in
-from penstock_spark.live.stream_snapshots import errors_of
+from penstock_spark.live.stream_snapshots import errors_of, sinks_of
+from penstock_spark.live.throughput import Throughput, add_work
 from penstock_spark.lowering.context import Context
 from penstock_spark.plan.batch_plan import Plan, Query
 from penstock_spark.reports.metrics import copy_snapshots
@@ -91,6 +93,11 @@ class BatchSnapshots:
         # The thread of the run counts at its end, when another thread may still look.
         self._counting = threading.Lock()
         self._marks: tuple[Counts, ...] = (Counts(self._began_micros, {}),)
+        self._places = {step.label: step.where for step in plan.graph.steps}
+        self._throughput = Throughput()
+        self._looked = (self._began_micros, 0)  # The time of the last look, and the rows by then.
+        self._options = settings if is_watched else None
+        self._facts: tuple[dict[str, str], str] | None = None
 
     def end(self, state: str, failure: BaseException | None = None) -> None:
         """Notes that the run is over."""
@@ -114,6 +121,8 @@ class BatchSnapshots:
         now_micros = self._ended_micros or clock.micros()
         seconds = (now_micros - self._began_micros) / 1_000_000
         steps = steps_of(self._plan.graph)
+        elements = self._elements(self._flows, now_micros)
+        facts, page = self._look_at_facts()
         return RunSnapshot(
             str(self._name or backend_of(context.spark).app_name),
             context.run,
@@ -125,11 +134,33 @@ class BatchSnapshots:
             rows_out=written or None,
             rows_per_second=rows / seconds if rows and seconds > 0 else None,
             steps=steps,
-            elements=self._elements(self._flows, now_micros),
+            elements=elements,
             composites=self._elements(self._composites, now_micros),
             stages=stages,
-            errors=errors_of(self._failure, steps) if self._state == PipelineState.FAILED else (),
+            errors=errors_of(self._failure, steps, self._places)
+            if self._state == PipelineState.FAILED
+            else (),
+            throughput=self._note_rows(rows or None, now_micros),
+            sinks=sinks_of(steps, elements),
+            settings=facts,
+            spark_page=page,
         )
+
+    def _look_at_facts(self) -> tuple[dict[str, str], str]:
+        """Returns the settings and Spark's own page, which cost questions to Java: only a view asks."""
+        if self._facts is None and self._options is not None:
+            backend = backend_of(self._context.spark)
+            machine = machine_facts(backend.version, backend.parallelism())
+            self._facts = {**machine, **settings_of(self._options)}, backend.page
+        return self._facts or ({}, "")
+
+    def _note_rows(self, rows: int | None, now_micros: int) -> Throughput:
+        """Returns the rows over time, with those since the last look."""
+        since_micros, before = self._looked
+        if rows is not None and now_micros > since_micros:
+            self._throughput = add_work(self._throughput, since_micros, now_micros, max(0, rows - before))
+            self._looked = (now_micros, rows)
+        return self._throughput
 
     def _rows(self, by_spark: int) -> int | None:
         """Returns the number of rows that the sources have emitted; None if it is not counted.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 
 from penstock.base.shown import render_facts, table
 from penstock.diagrams.graphs import html_of
 from penstock_spark.live.elements import StepElements
 from penstock_spark.live.formatting import format_count, format_lag, format_moment, format_seconds
+from penstock_spark.live.server import page_with
 from penstock_spark.live.snapshot import GroupingNow, RunSnapshot
 
 _GROUPING = (
@@ -39,6 +41,19 @@ def run_html(now: RunSnapshot, metrics: Mapping[str, str]) -> str:
     groupings = table("Groupings", _GROUPING, map(_row, now.groupings)) if now.groupings else ""
     elements = table("Elements", _ELEMENTS, map(_elements, now.elements)) if now.elements else ""
     return html_of(now.steps) + render_facts("Run", {**facts, **metrics}) + groupings + elements
+
+
+def page_frame(now: RunSnapshot, height: int, name: str) -> str:
+    """Returns the live page as a frame in a notebook, with a snapshot; `name` is the frame's, for later ones.
+
+    >>> page_frame(RunSnapshot("", "", "batch", "DONE", 0, 2_000_000), 300, "penstock-1")[:67]
+    '<iframe id="penstock-1" sandbox="allow-scripts allow-popups" style='
+    """
+    # The sandbox keeps what is in the frame from the notebook around it.
+    return (
+        f'<iframe id="{escape(name)}" sandbox="allow-scripts allow-popups" '
+        f'style="width:100%;height:{int(height)}px;border:0" srcdoc="{escape(page_with(now))}"></iframe>'
+    )
 
 
 def _elements(one: StepElements) -> tuple[str, ...]:

@@ -41,6 +41,15 @@ def _families(now: RunSnapshot) -> Iterator[str]:
     yield _family(
         "processing_lag_seconds", "gauge", "How far processing time is behind the clock.", [(run, lag)]
     )
+    if now.pace is not None:
+        share = now.pace.busy_share
+        yield _family("busy_ratio", "gauge", "The share of a minute that micro-batches took.", [(run, share)])
+    if now.checkpoint is not None:
+        sizes = [
+            ({**run, "of": "all"}, now.checkpoint.bytes),
+            ({**run, "of": "state"}, now.checkpoint.state_bytes),
+        ]
+        yield _family("checkpoint_bytes", "gauge", "The size of the files of the checkpoint.", sizes)
     yield from _elements(now, run)
     yield from _sources(now, run)
     yield from _groupings(now, run)
@@ -100,6 +109,17 @@ def _groupings(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     yield _family("open_windows", "gauge", "Windows with state, counted for each key.", windows)
     sizes = [(labels, float(grouping.state_bytes)) for labels, grouping in of]
     yield _family("state_bytes", "gauge", "The size of their state.", sizes)
+    skews = [
+        ({**labels, "of": name}, spread.skew)
+        for labels, grouping in of
+        for name, spread in (
+            ("keys", grouping.keys_by_shard),
+            ("bytes", grouping.bytes_by_shard),
+            ("seconds", grouping.micros_by_shard),
+        )
+        if spread is not None
+    ]
+    yield _family("shard_skew", "gauge", "The largest shard, in times the average.", skews)
 
 
 def _panes(labels: Mapping[str, str], grouping: GroupingNow) -> Iterator[_Sample]:

@@ -1,10 +1,11 @@
-"""The server of the page of a run: the page itself, the snapshot as JSON, and metrics for Prometheus."""
+"""The server of the page of a run: the page itself, the snapshot as JSON, metrics for Prometheus, and two commands."""
 
 from __future__ import annotations
 
 import base64
 import errno
 import hashlib
+import hmac
 import re
 import threading
 from collections.abc import Callable
@@ -12,7 +13,9 @@ from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 
-from penstock.error import refusal
+from penstock.error import RunnerError, refusal
+from penstock.utils import clock
+from penstock_spark.checkpoints.custody.requests import CANCEL, DRAIN, Answer
 from penstock_spark.live import prometheus
 from penstock_spark.live.snapshot import RunSnapshot
 
@@ -20,14 +23,33 @@ LOOPBACK = "127.0.0.1"
 _LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
+TOKEN_HEADER = "Penstock-Token"
+"""The header of a request with the token. A page of another site cannot send it: a browser asks first, in vain."""
+
+COMMANDS_HEADER = "Penstock-Commands"
+"""The header of a snapshot with the commands that the server takes now."""
+
+_WRONG_TOKEN_SECONDS = 0.5
+"""The wait after a wrong token, which makes guessing slow."""
+
 Look = Callable[[], RunSnapshot | None]
 """Gives the present snapshot; None before the first."""
+
+SendCommand = Callable[[str], Answer]
+"""Sends the run one of the commands ``drain`` and ``cancel``, and returns its answer."""
 
 
 @cache
 def page() -> str:
     """The page, which needs nothing else."""
     return files("penstock_spark.live").joinpath("page.html").read_text(encoding="utf-8")
+
+
+def page_with(now: RunSnapshot) -> str:
+    """The page with a snapshot in it, which asks no server."""
+    # Inside of a script, no text may end it.
+    safe = now.to_json().replace("<", "\\u003c")
+    return page().replace("<!--given-->", f'<script type="application/json" id="given">{safe}</script>')
 
 
 @cache
@@ -50,14 +72,25 @@ class LiveServer:
         look: Returns the present snapshot.
         port: The port; 0 takes any free one.
         host: The address to listen at; anything but the loopback lets other machines look.
+        token: Who sends it may drain and cancel the run; None for a page that only shows.
+        send: Sends a command to the run; None if the run takes none.
 
     Raises:
         ValueError: The port is taken, or cannot be used.
     """
 
-    def __init__(self, look: Look, port: int, host: str = LOOPBACK) -> None:
+    def __init__(
+        self,
+        look: Look,
+        port: int,
+        host: str = LOOPBACK,
+        token: str | None = None,
+        send: SendCommand | None = None,
+    ) -> None:
         self.look = look
         self.host = host
+        self.token = token
+        self.send = send
         handler = type("_Handler", (_Handler,), {"of": self})
         try:
             self._server = _Server((host, port), handler)
@@ -79,6 +112,10 @@ class LiveServer:
             return True
         return host.rpartition(":")[0] in _LOCAL_NAMES or host in _LOCAL_NAMES
 
+    def has_token(self, given: str) -> bool:
+        """True if this is the token; it takes as long for a wrong one, whatever is wrong with it."""
+        return self.token is not None and hmac.compare_digest(self.token.encode(), given.encode())
+
     def close(self) -> None:
         """Stops listening."""
         self._server.shutdown()
@@ -99,26 +136,55 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
     server_version, sys_version = "penstock", ""
 
+    def do_POST(self) -> None:
+        """Carries out a command; a request without the token changes nothing."""
+        if not self._is_for_here():
+            return
+        of, command = self.of, self.path.removeprefix("/")
+        if command not in (DRAIN, CANCEL):
+            self._say(404, "there are the commands /drain and /cancel")
+        elif of.token is None:
+            self._say(403, "this page only shows; a run with --live_token takes commands")
+        elif not of.has_token(self.headers.get(TOKEN_HEADER, "")):
+            clock.sleep(_WRONG_TOKEN_SECONDS)
+            self._say(403, "this is not the token of the run")
+        elif of.send is None:
+            self._say(409, "the run takes no commands: it is over, or has no checkpoint_location")
+        else:
+            try:
+                answer = of.send(command)
+            except (OSError, RunnerError, ValueError) as error:
+                answer = Answer(False, str(error))
+            self._say(200 if answer.is_obeyed else 409, answer.text)
+
+    def _is_for_here(self) -> bool:
+        """True if a request names this server; answers it otherwise."""
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        if self.of.accepts(host) and origin in (None, f"http://{host}", f"https://{host}"):
+            return True
+        self._say(403, "this page answers only to names of this machine, and to its own page")
+        return False
+
+    def _say(self, status: int, text: str) -> None:
+        self._answer(status, "text/plain; charset=utf-8", f"{text}\n")
+
     def do_GET(self) -> None:
-        if not self.of.accepts(self.headers.get("Host", "")):
-            self._answer(
-                403, "text/plain; charset=utf-8", "this page answers only to names of this machine\n"
-            )
+        if not self._is_for_here():
             return
         path = self.path.partition("?")[0]
         if path == "/":
             self._answer(200, "text/html; charset=utf-8", page())
             return
         if path not in ("/snapshot.json", "/metrics"):
-            self._answer(404, "text/plain; charset=utf-8", "there are /, /snapshot.json and /metrics\n")
+            self._say(404, "there are /, /snapshot.json and /metrics")
             return
         try:
             now = self.of.look()
         except ValueError as error:
-            self._answer(503, "text/plain; charset=utf-8", f"{error}\n")
+            self._say(503, str(error))
             return
         if now is None:
-            self._answer(503, "text/plain; charset=utf-8", "the run has not begun\n")
+            self._say(503, "the run has not begun")
         elif path == "/metrics":
             self._answer(200, prometheus.CONTENT_TYPE, prometheus.metrics_text(now))
         else:
@@ -135,6 +201,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Security-Policy", _policy())
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
+        if self.of.token is not None and self.of.send is not None:
+            self.send_header(COMMANDS_HEADER, f"{DRAIN}, {CANCEL}")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)

@@ -12,10 +12,13 @@ from penstock.diagrams.steps import StepView
 from penstock.error import refusal
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.runners.runner import PipelineState
+from penstock_spark.checkpoints.custody.run_records import RunRecord
 from penstock_spark.live.elements import StepElements
 from penstock_spark.live.history import Firing, History, Line
+from penstock_spark.live.pace import Pace
+from penstock_spark.live.throughput import Span, Throughput
 
-FORMAT = 2
+FORMAT = 3
 """The version of the JSON."""
 
 END = "end"
@@ -37,6 +40,7 @@ class SourceNow:
         skew: How many offsets lie between the partition that is furthest behind and the one that is least behind.
         watermark_micros: Its watermark.
         rejected: How many elements were rejected because their time could not be read.
+        waits: What it waits for, or what waits for it, as a clause; empty if it is read as fast as it comes.
     """
 
     label: str
@@ -47,6 +51,50 @@ class SourceNow:
     skew: int | None = None
     watermark_micros: int | None = None
     rejected: int = 0
+    waits: str = ""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The spread of a number over the shards of a grouping: keys are in shards by their hash.
+
+    Attributes:
+        shards: The number of shards.
+        total: The sum over all shards.
+        most: The largest number of a shard.
+        most_shard: The number of that shard.
+        median: The number of a shard in the middle.
+    """
+
+    shards: int
+    total: int
+    most: int
+    most_shard: int
+    median: int
+
+    @property
+    def skew(self) -> float | None:
+        """The largest number of a shard, in times the average; 1 is even, None without anything to spread.
+
+        >>> Spread(4, 100, 70, 2, 10).skew
+        2.8
+        """
+        return self.most * self.shards / self.total if self.total else None
+
+
+@dataclass(frozen=True)
+class SinkNow:
+    """A step that writes.
+
+    Attributes:
+        label: The label of the step.
+        elements_in: The elements that it has taken; None if they are not counted.
+        per_second: The elements that it took per second recently; on average, if the run is over.
+    """
+
+    label: str
+    elements_in: int | None = None
+    per_second: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +116,10 @@ class GroupingNow:
         early, on_time, late: The panes so far, by timing; None if the run does not count them.
         retracted: The retractions so far; None likewise.
         dropped: The elements that came too late for their window, or after its last pane.
+        keys_by_shard: How the keys with state are spread over its shards; None with a single shard.
+        bytes_by_shard: How the state is spread; None likewise.
+        micros_by_shard: How the work of the last micro-batch is spread, in microseconds, with that of other groupings
+            of the same level; None likewise.
     """
 
     label: str
@@ -85,6 +137,9 @@ class GroupingNow:
     late: int | None = None
     retracted: int | None = None
     dropped: int = 0
+    keys_by_shard: Spread | None = None
+    bytes_by_shard: Spread | None = None
+    micros_by_shard: Spread | None = None
 
     @property
     def panes(self) -> int | None:
@@ -145,10 +200,36 @@ class Stages:
 
 @dataclass(frozen=True)
 class StepError:
-    """The error that ended a run: the type of the exception, and where; not its text, which may quote an element."""
+    """The error that ended a run: the type of the exception, and where; not its text, which may quote an element.
+
+    Attributes:
+        kind: The name of the exception's class.
+        where: The step, and the line of the program that makes it; empty if no step is known.
+        step: The label of the step; empty likewise.
+    """
 
     kind: str
     where: str = ""
+    step: str = ""
+
+
+@dataclass(frozen=True)
+class CheckpointNow:
+    """The folder of a checkpoint, measured now and then.
+
+    Attributes:
+        location: The folder.
+        bytes: The size of all its files; None if it is not measured.
+        state_bytes: The size of the files with state among them.
+        files: The number of its files.
+        at_micros: When it was measured.
+    """
+
+    location: str
+    bytes: int | None = None
+    state_bytes: int | None = None
+    files: int | None = None
+    at_micros: int | None = None
 
 
 @dataclass(frozen=True)
@@ -177,6 +258,16 @@ class RunSnapshot:
         stages: How far a batch has come; None in a stream.
         errors: What made it fail.
         history: Watermarks and firings so far, thinned out.
+        pace: Whether a stream keeps up; None for a batch, and for a run that is over.
+        throughput: The rows, the busy time and the backlog over time.
+        event_speed: How many seconds of event time the slowest watermark moved in a second, over the last minute; None
+            without watermarks.
+        sinks: The steps that write.
+        checkpoint: The checkpoint of a stream; None without one.
+        runs: The runs of the checkpoint, the last ones, in order; this one is the last.
+        settings: The options that the program has set, and facts about the machine, without secrets; empty for a batch
+            without a view.
+        spark_page: The address of the page that Spark itself has; empty if there is none.
 
     >>> then = RunSnapshot("scores", "a1", "batch", "RUNNING", 0, 2_500_000)
     >>> then.seconds, RunSnapshot.from_json(then.to_json()) == then
@@ -203,6 +294,14 @@ class RunSnapshot:
     stages: Stages | None = None
     errors: tuple[StepError, ...] = ()
     history: History = field(default_factory=History)
+    pace: Pace | None = None
+    throughput: Throughput = field(default_factory=Throughput)
+    event_speed: float | None = None
+    sinks: tuple[SinkNow, ...] = ()
+    checkpoint: CheckpointNow | None = None
+    runs: tuple[RunRecord, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    spark_page: str = ""
 
     @property
     def seconds(self) -> float:
@@ -255,10 +354,24 @@ _INSIDE: Mapping[str, type] = {
     "errors": StepError,
     "firings": Firing,
     "lines": Line,
+    "spans": Span,
+    "recent_spans": Span,
+    "sinks": SinkNow,
+    "runs": RunRecord,
 }
 """The class of the items of each field that is a tuple of dataclasses."""
 
-_ALONE: Mapping[str, type] = {"stages": Stages, "history": History}
+_ALONE: Mapping[str, type] = {
+    "stages": Stages,
+    "history": History,
+    "pace": Pace,
+    "throughput": Throughput,
+    "checkpoint": CheckpointNow,
+    "keys_by_shard": Spread,
+    "bytes_by_shard": Spread,
+    "micros_by_shard": Spread,
+}
+"""The class of each field that is a dataclass, or None."""
 
 
 def _plain(value: object) -> Any:

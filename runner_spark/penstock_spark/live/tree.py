@@ -19,6 +19,7 @@ from penstock_spark.live.formatting import (
     format_lag,
     format_moment,
 )
+from penstock_spark.live.pace import FALLING_BEHIND
 from penstock_spark.live.progress import render_bar, render_last_line
 from penstock_spark.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow
 
@@ -62,6 +63,8 @@ def _head(now: RunSnapshot) -> Text:
     head = Text()
     head.append(escape_control_characters(now.name) or "run", style="bold")
     head.append(f"  {now.state}", style="green" if now.state == "RUNNING" else "yellow")
+    if now.pace is not None:
+        head.append(f"  {now.pace.doing}", style="yellow" if now.pace.doing == FALLING_BEHIND else "green")
     head.append(f"  {now.mode}, {format_lag(now.at_micros - now.began_micros)}")
     if now.processing_lag_micros is not None:
         head.append(f", {format_lag(now.processing_lag_micros)} behind the clock")

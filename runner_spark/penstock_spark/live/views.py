@@ -14,6 +14,7 @@ from typing import Any, Protocol, TextIO
 
 from penstock.error import refusal
 from penstock.options.spark import SparkOptions
+from penstock.options.table import TOKEN_MIN
 from penstock.utils import clock
 from penstock_spark.live.formatting import (
     escape_control_characters,
@@ -23,7 +24,7 @@ from penstock_spark.live.formatting import (
     format_seconds,
 )
 from penstock_spark.live.progress import SILENT_SECONDS, Bar, Lines
-from penstock_spark.live.server import LOOPBACK, LiveServer
+from penstock_spark.live.server import LOOPBACK, LiveServer, SendCommand
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.snapshot_files import KEEP_SECONDS, NAME
 from penstock_spark.process.progress import is_quiet, print_progress
@@ -31,6 +32,7 @@ from penstock_spark.process.progress import is_quiet, print_progress
 LINE_SECONDS = (5.0, 10.0)
 """The times at which a stream prints a line; the last is the interval from then on."""
 
+TOKEN_VARIABLE = "PENSTOCK_LIVE_TOKEN"
 LOOK_SECONDS = 0.5
 _LAST_LOOK_SECONDS = 5.0
 """The longest time for which the end of a run waits for its views."""
@@ -53,11 +55,21 @@ class Page:
     """The page of a run, at a server that stays for the next run of the program."""
 
     server: LiveServer
+    token: str | None = None
     is_in_use: bool = True
     _now: RunSnapshot | None = None
 
     def __post_init__(self) -> None:
         self.server.look = self.look
+        self.server.token, self.server.send = self.token, None
+
+    def take_commands(self, send: SendCommand | None) -> None:
+        """Lets who has the token send the run commands; None says that the run takes none."""
+        if self.token is not None and send is None:
+            print_progress(
+                "the live page cannot drain or cancel the run, because it has no checkpoint_location"
+            )
+        self.server.send = send
 
     def look(self) -> RunSnapshot | None:
         return self._now
@@ -67,6 +79,7 @@ class Page:
 
     def close(self) -> None:
         """Lets another run have the server; until then, the page of a run that is over can be looked at."""
+        self.server.send = None
         self.is_in_use = False
 
 
@@ -137,7 +150,8 @@ def views_of(settings: SparkOptions, is_batch: bool, err: TextIO | None = None) 
     elif is_batch and settings.progress != "off" and not is_quiet() and err is not None:
         shown.append(Bar(err, _columns()) if _is_terminal(err) else Lines(err))
     if settings.live_port is not None:
-        page = _page(settings.live_host or LOOPBACK, settings.live_port)
+        token = settings.live_token or _token_of_environment()
+        page = _page(settings.live_host or LOOPBACK, settings.live_port, token)
         shown.append(page)
         url = page.server.url
         print_progress(f"the live view is at {url}")
@@ -145,7 +159,16 @@ def views_of(settings: SparkOptions, is_batch: bool, err: TextIO | None = None) 
     return Views(tuple(shown), url, is_watched, 0.0 if is_watched else SILENT_SECONDS)
 
 
-def _page(host: str, port: int) -> Page:
+def _token_of_environment() -> str | None:
+    token = os.environ.get(TOKEN_VARIABLE) or None
+    if token is not None and len(token) < TOKEN_MIN:
+        what = f"{TOKEN_VARIABLE} has {len(token)} characters, and {TOKEN_MIN} are the least"
+        hint = 'use the output of: python -c "import secrets; print(secrets.token_urlsafe())"'
+        raise refusal(ValueError, what, where="in the environment", hint=hint)
+    return token
+
+
+def _page(host: str, port: int, token: str | None = None) -> Page:
     with _pages.lock:
         before = _pages.by_place.get((host, port)) if port else None
         if before is None:
@@ -155,7 +178,7 @@ def _page(host: str, port: int) -> Page:
             raise refusal(ValueError, what, hint="use --live_port=0 for any port that is free")
         else:
             server = before.server
-        page = Page(server)
+        page = Page(server, token)
         _pages.by_place[host, server.port] = page
         return page
 
@@ -257,6 +280,8 @@ def render_stream_line(now: RunSnapshot) -> str:
     'running for 9.0 s · 10 rows read · Sum at 1970-01-01 00:01:00, 5.0 s behind'
     """
     parts = [f"{now.state.lower()} for {format_seconds(now.seconds)}"]
+    if now.pace is not None:
+        parts.append(now.pace.doing)
     if now.rows_in is not None:
         parts.append(f"{format_count(now.rows_in)} rows read")
     if now.groupings:

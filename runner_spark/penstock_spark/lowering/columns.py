@@ -307,8 +307,8 @@ def _by_window(operation: Grouped, before: _Lowered) -> tuple[DataFrame, list[Co
     if before.watermark is None:
         return before.frame, window, window
     watermark = before.watermark.of_windows(operation.windowing)
-    # Spark forgets what it knows of a column that is made in the grouping itself.
-    return before.frame.withColumn("x", watermark.over()), [F.col("x")], [watermark.start()]
+    # Spark forgets what it knows of a column that is made in the grouping itself, or by withColumn on a Connect server.
+    return before.frame.select("*", watermark.over()), [F.col("x")], [watermark.start()]
 
 
 def _combine_texts(operation: CombinedTexts, before: _Lowered) -> DataFrame:

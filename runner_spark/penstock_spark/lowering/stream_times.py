@@ -88,7 +88,8 @@ class Watermark:
         timed = both.withColumn("e", F.timestamp_micros("e"))
         kept = timed.withWatermark("e", f"{self._delay_millis} milliseconds")
         over = F.timestamp_micros(F.expr(f"first + {self._from_start - self.size_micros}L"))
-        return kept.withColumn("x", over.alias("x", metadata={_DELAY: self._delay_millis}))
+        # On a server of Spark Connect, withColumn would drop what Spark knows of the column.
+        return kept.select("*", over.alias("x", metadata={_DELAY: self._delay_millis}))
 
     def over(self) -> Column:
         """The time at which a window is over, as a column ``x`` to group by."""

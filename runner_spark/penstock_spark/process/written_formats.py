@@ -9,6 +9,7 @@ name, unless this version reads it too.
 ``COMMAND``      a line of a file in ``control``
 ``REQUEST``      a command in ``holders``, and the answer beside it
 ``END``          ``ended.json``
+``RUN``          ``runs/000012.json``, the record of a run; one with another number is left out
 ``ERAS``         ``eras.json`` beside Spark's file about a source that counts seconds
 ``STAGED``       ``inputs-1/.../_complete``, for all pages beside it
 ``POSITION``     a position of a source in Python, in Spark's log of offsets
@@ -69,6 +70,7 @@ CLAIM = WrittenFormat("the claim of the run that holds a checkpoint", 1)
 COMMAND = WrittenFormat("a command to a run", 1)
 REQUEST = WrittenFormat("a command to a run from outside", 1)
 END = WrittenFormat("the note that a run has ended", 1)
+RUN = WrittenFormat("the record of a run", 1)
 ERAS = WrittenFormat("the times of a source that counts seconds", 1)
 STAGED = WrittenFormat("the staged elements of a bounded source", 1)
 POSITION = WrittenFormat("the position of a source", 1)
@@ -80,6 +82,6 @@ SEGMENT = WrittenFormat("a part of a long list", 1)
 WAITING_PAGE = WrittenFormat("a page of elements that wait", 3)
 
 FORMATS = (
-    *(PLAN, CLAIM, COMMAND, REQUEST, END, ERAS, STAGED, POSITION, OWNER),
+    *(PLAN, CLAIM, COMMAND, REQUEST, END, RUN, ERAS, STAGED, POSITION, OWNER),
     *(HEADER, KEY_PAGE, COLUMN_PAGE, SEGMENT, WAITING_PAGE),
 )

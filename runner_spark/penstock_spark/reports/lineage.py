@@ -12,7 +12,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.formats.file_formats import FileSource, ShardedSink
 from penstock.io.formats.text_rows import TextRowsSink
 from penstock.io.sparkio import SparkSink
-from penstock.io.streaming.stream_sources import StreamSource
+from penstock.io.streaming.stream_sources import SourceWithRejects, StreamSource
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, set_current
 from penstock_spark.plan.column_plan import ColumnsSource
 from penstock_spark.session.backend import TaskReports
@@ -48,7 +48,7 @@ def report_lineage(told: TaskReports, run: str, graph: Graph, written: Mapping[s
 
 def unwrap_source(description: Source | Sink) -> Any:
     """A description without the ones around it that compute columns or say when a source is read."""
-    while isinstance(description, StreamSource | ColumnsSource):
+    while isinstance(description, StreamSource | SourceWithRejects | ColumnsSource):
         description = description.source
     return description
 

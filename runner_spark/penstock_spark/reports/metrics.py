@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
@@ -66,6 +66,8 @@ class Watermarks:
     # Each shard's last report of a finished micro-batch, by level and number, for each grouping.
     by_shard: Mapping[tuple[int, int], Mapping[str, GroupingReport]]
     clock_micros: int  # Processing time, as the shard that is furthest behind knows it.
+    # For how long each shard worked on its last micro-batch, if that was the latest one of all.
+    busy_micros: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def by_grouping(self) -> dict[str, GroupingReport]:
         """Returns the minimum of the watermarks over all shards, and the sums of the counts."""
@@ -101,6 +103,7 @@ class Report(NamedTuple):
     batch: int
     clock_micros: int
     told: Mapping[str, GroupingReport]
+    busy_micros: int | None = None  # How long the work of the shard took.
 
 
 Reports = dict[tuple[int, int], Report]
@@ -109,7 +112,13 @@ Reports = dict[tuple[int, int], Report]
 
 def watermarks_of(reports: Reports) -> Watermarks:
     clock_micros = min((report.clock_micros for report in reports.values()), default=MIN_MICROS)
-    return Watermarks({place: report.told for place, report in reports.items()}, clock_micros)
+    latest = max((report.batch for report in reports.values()), default=-1)
+    busy = {
+        place: report.busy_micros
+        for place, report in reports.items()
+        if report.batch == latest and report.busy_micros is not None
+    }
+    return Watermarks({place: report.told for place, report in reports.items()}, clock_micros, busy)
 
 
 def report_watermarks(sink: ReportSink, run: str, place: tuple[int, int], report: Report) -> None:
@@ -132,8 +141,9 @@ def take_reports(told: TaskReports, run: str, batch: int | None = None) -> Repor
 def merge_reports(some: Reports, others: Reports) -> Reports:
     """Returns the later report of each shard.
 
-    >>> merge_reports({(1, 0): Report(3, 0, {})}, {(1, 0): Report(2, 0, {}), (1, 1): Report(2, 0, {})})
-    {(1, 0): Report(batch=3, clock_micros=0, told={}), (1, 1): Report(batch=2, clock_micros=0, told={})}
+    >>> merged = merge_reports({(1, 0): Report(3, 0, {})}, {(1, 0): Report(2, 0, {}), (1, 1): Report(2, 0, {})})
+    >>> {place: report.batch for place, report in merged.items()}
+    {(1, 0): 3, (1, 1): 2}
     """
     found = dict(some)
     for place, report in others.items():

@@ -11,6 +11,7 @@ from itertools import islice
 
 from pyspark.sql import types as T
 
+from penstock.io.rejects import Unreadable
 from penstock.io.sparkio import SparkSource
 from penstock_spark.plan.schema_text import schema_of_text
 
@@ -34,12 +35,35 @@ def find_misfit_line(path: str, source: SparkSource) -> str | None:
     find = {"csv": _in_csv, "json": _in_json}.get(source.format.lower())
     try:
         with open(path, encoding=options.get("encoding", "utf-8"), newline="") as lines:
-            return None if find is None else find(islice(lines, _LINES_MAX), schema, options)
-    except (OSError, ValueError, LookupError, csv.Error):
+            if find is None:
+                return None
+            number, why = next(find(islice(lines, _LINES_MAX), schema, options))
+            return f"line {number} does not fit the columns: {why}"
+    except (OSError, ValueError, LookupError, csv.Error, StopIteration):
         return None
 
 
-def _in_csv(lines: Iterable[str], schema: T.StructType, options: Mapping[str, str]) -> str | None:
+def find_misfit(
+    text: str, format: str, schema: T.StructType, options: Mapping[str, str]
+) -> Unreadable | None:
+    """Returns why a record does not fit its columns; None if Python does not see it.
+
+    Args:
+        text: The record, without a header.
+        format: ``"csv"`` or ``"json"``.
+        schema: The columns.
+        options: The options of the reader, with names in lower case.
+    """
+    find = {"csv": _in_csv, "json": _in_json}[format]
+    try:
+        return next((why for _, why in find([text], schema, {**options, "header": "false"})), None)
+    except (ValueError, csv.Error):
+        return None
+
+
+def _in_csv(
+    lines: Iterable[str], schema: T.StructType, options: Mapping[str, str]
+) -> Iterator[tuple[int, Unreadable]]:
     rows = csv.reader(
         lines,
         delimiter=options.get("sep", options.get("delimiter", ",")),
@@ -58,30 +82,33 @@ def _in_csv(lines: Iterable[str], schema: T.StructType, options: Mapping[str, st
         is_first = False
         if len(row) != len(schema):
             fields = f"it has {len(row)} field{'s' * (len(row) != 1)}, and there are {len(schema)} columns"
-            return f"line {rows.line_num} does not fit the columns: {fields}"
+            yield rows.line_num, Unreadable(fields)
+            continue
         for text, column in zip(row, schema, strict=True):
             if text not in (null, "") and not _reads(text, column.dataType):
-                return _other_type(rows.line_num, column)
-    return None
+                yield rows.line_num, _other_type(column)
 
 
-def _in_json(lines: Iterable[str], schema: T.StructType, options: Mapping[str, str]) -> str | None:
+def _in_json(
+    lines: Iterable[str], schema: T.StructType, options: Mapping[str, str]
+) -> Iterator[tuple[int, Unreadable]]:
     if options.get("multiline", "").lower() == "true":
-        return None
+        return
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             found = json.loads(line)
         except ValueError:
-            return f"line {number} does not fit the columns: it is not a JSON object"
+            yield number, Unreadable("it is not a JSON object")
+            continue
         if not isinstance(found, dict):
-            return f"line {number} does not fit the columns: it is not a JSON object"
+            yield number, Unreadable("it is not a JSON object")
+            continue
         for name, column in _columns_in(found, schema):
             value = found[name]
             if isinstance(value, str) != _is_text(column.dataType) or not _reads(str(value), column.dataType):
-                return _other_type(number, column)
-    return None
+                yield number, _other_type(column)
 
 
 def _columns_in(found: Mapping[str, object], schema: T.StructType) -> Iterator[tuple[str, T.StructField]]:
@@ -91,9 +118,9 @@ def _columns_in(found: Mapping[str, object], schema: T.StructType) -> Iterator[t
             yield column.name, column
 
 
-def _other_type(line: int, column: T.StructField) -> str:
+def _other_type(column: T.StructField) -> Unreadable:
     kind = column.dataType.simpleString().upper()
-    return f"line {line} does not fit the columns: the field {column.name!r} is not of type {kind}"
+    return Unreadable(f"the field {column.name!r} is not of type {kind}", column.name)
 
 
 def _is_text(kind: T.DataType) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+import penstock
 from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
 from penstock.graph import Read
@@ -18,13 +19,18 @@ from penstock.utils import clock
 from penstock_spark.checkpoints.contract.compare import Signature
 from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_checkpoint
+from penstock_spark.checkpoints.custody.requests import Request
+from penstock_spark.checkpoints.custody.status import command_run
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.listing import setting_of_listing
+from penstock_spark.files.place import Place
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.frames import check_frames_in_run
 from penstock_spark.live.elements import composites_of, flows_of
+from penstock_spark.live.server import SendCommand
+from penstock_spark.live.settings import machine_facts, settings_of
 from penstock_spark.live.stream_snapshots import RunFacts
-from penstock_spark.live.views import NO_VIEWS, SnapshotFile, Views
+from penstock_spark.live.views import NO_VIEWS, Page, SnapshotFile, Views
 from penstock_spark.lowering.batch_writer import BatchWriter, is_written
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query, build_query, heartbeat_of
@@ -44,6 +50,9 @@ from penstock_spark.session.backends import backend_of
 from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
 from penstock_spark.session.spark_versions import checkpoint_file_manager
 from penstock_spark.worker.disk_errors import make_unwritable_error
+
+_ANSWER_SECONDS = 30.0
+"""For how long a page waits for the answer of its run to a command."""
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -149,9 +158,12 @@ def _running(
         context.surroundings(plan.all_steps), checkpoint=checkpoint.place.location, places=()
     )
     shown = views.shown
+    for view in shown:
+        if isinstance(view, Page):
+            view.take_commands(_sender(checkpoint.place) if checkpoint.lease is not None else None)
     if views.is_watched and settings.checkpoint_location:
         shown = (*shown, SnapshotFile(checkpoint.place.replace))
-    about = _about(plan, context, settings, query, views)
+    about = _about(plan, context, settings, query, views, checkpoint)
     running: StreamRun | None = None
     try:
         # Once Spark runs the query, there must be an object that can stop it.
@@ -186,13 +198,25 @@ def _running(
     )
 
 
+def _sender(place: Place) -> SendCommand:
+    """Returns what sends the run of a checkpoint a command from its page, as ``penstock drain`` does."""
+    return lambda name: command_run(place, Request(name, sender="the live page"), _ANSWER_SECONDS)
+
+
 def _about(
-    plan: StreamPlan, context: Context, settings: SparkOptions, query: Query, views: Views
+    plan: StreamPlan,
+    context: Context,
+    settings: SparkOptions,
+    query: Query,
+    views: Views,
+    checkpoint: Checkpoint,
 ) -> RunFacts:
     flows = flows_of(plan.all_steps) if views.is_watched else ()
     edges = [part.made_edges for part in plan.parts] + ([plan.sums.made_edges] if plan.sums else [])
+    backend, version = backend_of(context.spark), str(checkpoint.plan.get("spark", ""))
+    facts = machine_facts(version, checkpoint.plan["parallelism"], context.partitions)
     return RunFacts(
-        str(settings.app_name or backend_of(context.spark).app_name),
+        str(settings.app_name or backend.app_name),
         context.run,
         plan.mode,
         clock.micros(),
@@ -207,6 +231,13 @@ def _about(
         frozenset().union(*edges),
         plan.native_grouping.step.label if plan.native_grouping is not None else None,
         bool(plan.levels) or plan.by_spark is not None,
+        {step.label: step.where for step in plan.all_steps.steps},
+        None if settings.trigger_interval is None else float(settings.trigger_interval),
+        frozenset(reading.spec.origin for reading in query.readings if reading.is_limited),
+        {**facts, **settings_of(settings)},
+        backend.page if views.is_watched else "",
+        checkpoint.claim,
+        (penstock.__version__, version),
     )
 
 

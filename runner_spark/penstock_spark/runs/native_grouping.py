@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pyspark.sql import Row
+
 from penstock.machines.records import DropReason
 from penstock.metrics.execution import COUNTERS, Snapshot
 from penstock.utils import clock
@@ -39,6 +41,16 @@ def native_counts(about: RunFacts, progress: Mapping[str, Any]) -> Snapshot:
         return {}
     [source] = about.sources
     dropped = sum(each["numRowsDroppedByWatermark"] for each in progress["stateOperators"])
-    ahead = progress["observedMetrics"].get(AHEAD_METRIC, {AHEAD_METRIC: 0})[AHEAD_METRIC]
+    ahead = _observed(progress, AHEAD_METRIC)
     counted = {(label, *DROPPED[DropReason.EXPIRED]): dropped, (source, *AHEAD): ahead}
     return {(COUNTERS, *name): count for name, count in counted.items() if count}
+
+
+def _observed(progress: Mapping[str, Any], name: str) -> int:
+    """A number that Spark has observed in a micro-batch, under its own name; 0 if there is none."""
+    found = progress["observedMetrics"].get(name)
+    if found is None:
+        return 0
+    row = found.asDict() if isinstance(found, Row) else found
+    # A client of Spark Connect leaves the row as Spark has written it.
+    return int(row["values"][0] if "values" in row else row[name])

@@ -13,7 +13,7 @@ from penstock.graph import Graph, Read, Sink, Source, Step, Write
 from penstock.io.files.object_stores import settings_of_stores
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSink, SparkSource
-from penstock.io.streaming.stream_sources import StreamSource
+from penstock.io.streaming.stream_sources import SourceWithRejects, StreamSource
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.custody.folder import read_shard_count
 from penstock_spark.files.listing import settings_of_tasks
@@ -160,6 +160,8 @@ class OpenSession:
 
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""
+        if isinstance(source, SourceWithRejects):
+            raise NotInColumns(f"a step of Python divides the records of {source.describe()}")
         records = records_of(unwrap_source(source))
         if isinstance(source, QuerySource) and any(
             isinstance(each.rows, RowsOfGraph) for each in source.tables

@@ -11,7 +11,7 @@ from penstock.tracebacks import shortens_tracebacks
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_figures.of_runs import Figure, recording_of_grouping
 from penstock_figures.recording import Recording
-from penstock_spark.live.notebook import run_html
+from penstock_spark.live.notebook import page_frame, run_html
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.process.interrupts import continuing_command, print_line, report_after_signal
 from penstock_spark.runs.running import StreamRun
@@ -59,6 +59,17 @@ class RecordedResult(PipelineResult):
         """The view for notebooks: the steps, the progress of the run, its groupings and its metrics so far."""
         page = {} if self.live_url is None else {"live page": self.live_url}
         return run_html(self.snapshot(), page | self._metric_texts())
+
+    def page_html(self, height: int = 720, name: str = "penstock") -> str:
+        """The live page with the present state of the run, as a frame for a notebook (penstock's own).
+
+        ``penstock.notebooks.show`` shows it, and keeps it up to date.
+
+        Args:
+            height: The height of the frame, in pixels.
+            name: The name of the frame in the notebook's document.
+        """
+        return page_frame(self.snapshot(), height, name)
 
     def _snapshot_now(self) -> Snapshot:
         raise NotImplementedError

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -20,10 +20,15 @@ from penstock.runners.runner import PipelineState
 from penstock.utils import clock
 from penstock_spark.checkpoints.custody.folder import Checkpoint
 from penstock_spark.checkpoints.custody.requests import CANCEL, DRAIN, SIGNAL, Request
+from penstock_spark.checkpoints.custody.run_records import RunRecord
+from penstock_spark.live.checkpoint_size import CheckpointMeter
+from penstock_spark.live.pace import AtWork
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import (
     RunFacts,
     StreamFacts,
+    errors_of,
+    run_record,
     stream_snapshot,
     with_elements,
     with_progress,
@@ -46,6 +51,7 @@ from penstock_spark.reports.metrics import (
 from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.native_grouping import native_counts, native_reports
 from penstock_spark.runs.outside_commands import OutsideCommands
+from penstock_spark.runs.own_record import OwnRecord
 from penstock_spark.runs.stalls import stall_watcher_of
 from penstock_spark.session.backends import backend_of
 
@@ -93,6 +99,7 @@ class StreamRun:
         self._snapshot: Snapshot = {}
         self._seen = StreamFacts()
         self._ended_micros: int | None = None
+        self._at_work: AtWork | None = None  # The micro-batch that was being written at the last look.
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._reported = (-1, "")  # The micro-batch and the time in the last report of Spark.
@@ -112,7 +119,13 @@ class StreamRun:
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
         atexit.register(self._end_with_program)
-        self._view = Watch(self.look, self.views, self.context.run)
+        place = self.checkpoint.place if self.checkpoint.lease is not None else None
+        self._record = OwnRecord(place, self._describe)
+        self._seen = replace(self._seen, runs=self._record.begin())
+        self._meter: CheckpointMeter | None = None
+        if place is not None:
+            self._meter = CheckpointMeter(place, self.checkpoint.spark_place.inside("state"))
+        self._view = Watch(self._look_and_measure, self.views, self.context.run)
         threading.Thread(target=self._watch, name=f"penstock {self.context.run}", daemon=True).start()
 
     @property
@@ -206,15 +219,39 @@ class StreamRun:
 
     def look(self) -> RunSnapshot:
         """The present state of the stream, from known facts; asks Spark nothing."""
+        now_micros = self._ended_micros or clock.micros()
+        seen = self._seen
+        if self._meter is not None:
+            seen = replace(seen, checkpoint=self._meter.last)
         return stream_snapshot(
             self.about,
-            self._seen,
+            seen,
             self.state,
             self.watermarks(),
             self._snapshot,
-            self._ended_micros or clock.micros(),
+            now_micros,
             self.failure,
+            self._look_at_work(now_micros),
         )
+
+    def _look_and_measure(self) -> RunSnapshot:
+        if self._meter is not None:
+            self._meter.measure_if_due()
+        return self.look()
+
+    def _look_at_work(self, now_micros: int) -> AtWork | None:
+        """Returns the micro-batch that is being written, and since when it is seen; None if none is."""
+        number, before = self.being_written(), self._at_work
+        if number is None:
+            self._at_work = None
+        elif before is None or before.number != number:
+            self._at_work = AtWork(number, now_micros)
+        return self._at_work
+
+    def _describe(self, state: str = PipelineState.RUNNING) -> RunRecord:
+        """Returns the present record of this run."""
+        errors = errors_of(self.failure, self.about.steps, self.about.places)
+        return run_record(self.about, self._seen, state, clock.micros(), errors)
 
     def watermarks(self) -> Watermarks:
         """The watermarks of the last finished micro-batch, by grouping."""
@@ -267,6 +304,7 @@ class StreamRun:
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
             self._outside.look()
+            self._record.keep()
             if self._is_at_work():
                 continue
             # A dead query looks like an idle one, so this check comes first.
@@ -414,10 +452,12 @@ class StreamRun:
                 self.failure = self._displacement() or self.translate(error)
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
+        ending = state_at_end(state, self.failure)
+        self._record.write(ending)
         # After the release, another run may begin.
         self.checkpoint.release()
         self._tell_end(ending)
-        self.state = state_at_end(state, self.failure)
+        self.state = ending
 
     def _tell_end(self, state: str) -> None:
         """Logs an end that the user did not ask for; whoever waits gets the failure as an exception."""

@@ -151,6 +151,11 @@ class Backend(ABC):
     def app_name(self) -> str:
         """The name of the program in Spark's user interface."""
 
+    @property
+    @abstractmethod
+    def page(self) -> str:
+        """The address of the page that Spark itself has; empty if there is none, or if that is not known."""
+
     @abstractmethod
     def parallelism(self) -> int:
         """Returns the number of tasks that run at the same time."""
@@ -196,6 +201,18 @@ class Backend(ABC):
     @abstractmethod
     def sort(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
         """Returns the rows of each partition in the order of some columns."""
+
+    @abstractmethod
+    def session_of_queries(self, settings: Mapping[str, str], where: str) -> SparkSession:
+        """Returns a session for queries, which has some settings and no views.
+
+        Raises:
+            UnsupportedByRunner: if there is none; `where` is the step.
+        """
+
+    @abstractmethod
+    def frame_of_query(self, text: str, tables: Mapping[str, DataFrame]) -> DataFrame:
+        """Returns the frame of a query over frames that have names; raises Spark's error if it has no meaning."""
 
     @abstractmethod
     def check_query(self, text: str) -> None:

@@ -44,8 +44,8 @@ and 100,000 tasks, which a stream reaches after hours, and which are some hundre
 
 DEFAULT_MASTER = "local[*]"
 
-_SERVER = "sc://"
-"""The beginning of the address of a Spark Connect server."""
+_SERVER = "sc:"
+"""The beginning of the address of a Spark Connect server, also of one that lacks its slashes."""
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 OLDEST = (4, 0)
 NEWEST = (4, 3)
+_CLONES = (4, 1)
+"""The first version whose servers clone a session."""
+
 _INSTALL = f"run pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]},<{NEWEST[0]}.{NEWEST[1] + 1}'"
 _INSTALL_ONE = (
     "run pip install 'penstock[java]' for Spark and a Java, or 'penstock[spark]' with your own Java, or "
@@ -46,6 +49,20 @@ def check_version(text: str, whose: str) -> None:
         where=f"in {whose}",
         hint=_INSTALL if "pyspark" in whose else f"use a cluster with one of these versions, and {_INSTALL}",
     )
+
+
+def check_clones(server: str, client: str) -> None:
+    """Refuses a server or a client of Spark Connect that cannot clone a session: those before Spark 4.1."""
+    for version, whose in ((server, "the Spark Connect server"), (client, "the installed PySpark")):
+        if version_of(version) < _CLONES:
+            from penstock.error import UnsupportedByRunner
+
+            needed = ".".join(map(str, _CLONES))
+            raise UnsupportedByRunner(
+                f"with Spark Connect, penstock needs Spark {needed} or newer on both sides, but {whose} is {version}",
+                where="in the Spark Connect session that the pipeline would run in",
+                hint=f"use a server and a PySpark of Spark {needed} or newer, or run without Spark Connect",
+            )
 
 
 def check_package() -> None:

@@ -49,8 +49,9 @@ def stream_of_contents(
     """The elements of files that arrive; a file that cannot be read is a reject, if the stream has rejects."""
     naming = files.naming()
     decode = _Decoder(read, naming.namer)
-    careful = RejectingDecoder(lambda batch, file: decode(batch), "content", stream.has_rejects, files.where)
-    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
+    hint = "write the file again, or pass rejects=True, which keeps such files apart"
+    careful = RejectingDecoder(lambda batch, file: decode(batch), None, stream.has_rejects, files.where, hint)
+    frame = files.load(files.reader(spark).schema(CONTENTS), "binaryFile")
     return StreamScan(frame.select(*_columns(), *place_columns(stream)), lambda: ByFile(careful, naming))
 
 
@@ -61,7 +62,7 @@ def stream_of_names(
     make_decoder: Callable[[], StreamDecoder],
 ) -> StreamScan:
     """The names of files that arrive, which tasks open on their own: Spark reads nothing of them."""
-    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
+    frame = files.load(files.reader(spark).schema(CONTENTS), "binaryFile")
     return StreamScan(frame.select(*place_columns(stream)), make_decoder)
 
 

@@ -28,6 +28,8 @@ class Part(NamedTuple):
     partition: Hashable = ""  # The partition that they belong to, if the source has partitions.
     # The columns whose rows they are, without those that its files have in their names; None for other elements.
     columns: pa.RecordBatch | None = None
+    source: str = ""  # The file, or the source, as people name it.
+    numbers: Callable[[int], int | None] | None = None  # The numbers of their lines, by their places.
 
 
 StreamDecoder = Callable[[pa.RecordBatch], Iterable[Part]]
@@ -95,14 +97,6 @@ def prune_schema(schema: T.StructType, names: Collection[str] | None) -> T.Struc
     """
     wanted = [field for field in schema if names is None or field.name in names]
     return T.StructType(wanted or schema.fields[:1])
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """Replaces an element that could not be parsed, if the source has an output for rejects."""
-
-    raw: object  # The original line as text, or as bytes if it is not text.
-    error: Exception  # Why it could not be parsed.
 
 
 def with_plain_names(

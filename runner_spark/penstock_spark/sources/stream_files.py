@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, cast
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
@@ -16,6 +16,7 @@ from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.files.file_store import absolute_uri, is_on_disk, reach_of
 from penstock_spark.files.finding import Files, Namer, change_seconds_of, find_files, namer_of, pattern_of
 from penstock_spark.files.temporary import is_unfinished
+from penstock_spark.session.backends import session_of_reader
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.spark_refusals import translate_spark_errors
 
@@ -23,6 +24,8 @@ FILE, START, CHANGED = "__penstock_file", "__penstock_start", "__penstock_change
 PLACE = (FILE, START, CHANGED)
 """The last columns of a stream of files: the file as Spark writes it, the offset at which a task has begun to read in
 it, and the time of its last change, in microseconds; the last one only for files that arrive while the stream runs."""
+
+Reader: TypeAlias = DataFrameReader | DataStreamReader
 
 SURVEYED_FILES = 100
 """The number of existing files whose columns a stream looks at when it is opened: half of them are the first ones,
@@ -42,7 +45,7 @@ def place_columns(stream: StreamSource) -> list[Column]:
     elements of a log are in the order of the files' names.
     """
     columns = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)]
-    if stream.arrival_time is None:
+    if stream.arrival_time is None and not stream.is_bounded:
         columns.append(F.unix_micros("_metadata.file_modification_time").alias(CHANGED))
     return columns
 
@@ -87,7 +90,11 @@ class StreamFiles:
     options: tuple[tuple[str, Any], ...]  # Options for Spark's file stream.
     where: str
 
-    def load(self, reader: DataStreamReader, format: str) -> DataFrame:
+    def reader(self, spark: SparkSession) -> Reader:
+        """Returns the reader of Spark that opens the files."""
+        return spark.readStream
+
+    def load(self, reader: Reader, format: str) -> DataFrame:
         """Reads the files with a Spark reader, with files in deeper folders; `Naming` separates them."""
         reader = reader.options(**file_options(self.options))
         with translate_spark_errors(f"{format} {self.pattern}", self.where):
@@ -118,6 +125,26 @@ class StreamFiles:
         )
 
 
+@dataclass(frozen=True)
+class PresentFiles(StreamFiles):
+    """The files that match a pattern now, for a source that is read once with the means of a stream."""
+
+    validate: bool = True
+
+    def reader(self, spark: SparkSession) -> Reader:
+        return spark.read
+
+    def load(self, reader: Reader, format: str) -> DataFrame:
+        of_files = cast(DataFrameReader, reader)
+        return self.present(session_of_reader(of_files)).load(of_files, format)
+
+    def naming(self) -> Naming:
+        return Naming(namer_of(self.pattern))
+
+    def present(self, spark: SparkSession) -> Files:
+        return find_files(spark, self.pattern, self.where, validate=self.validate)
+
+
 def choose_files_to_survey(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the files that are looked at, if not each can be."""
     if len(paths) <= SURVEYED_FILES:
@@ -129,6 +156,10 @@ def choose_files_to_survey(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def stream_files(stream: StreamSource, path: object, where: str) -> StreamFiles:
     """Returns the files of a source; a pattern without a scheme is local, as in Beam."""
+    if stream.is_bounded:
+        pattern = pattern_of(path, where)
+        validate = getattr(stream.source, "validate", True)
+        return PresentFiles(pattern, pattern, (), (), where, validate=validate)
     check_file_options(stream.options, where)
     pattern = re.sub("(?<![:/])/+$", "", pattern_of(path, where))
     if re.sub(_ROOT, "", pattern) in ("", "/"):

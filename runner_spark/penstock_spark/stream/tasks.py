@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Row as SparkRow
 
 from penstock.metrics.execution import ELEMENTS, Snapshot, merge_snapshots
+from penstock.utils import clock
 from penstock_spark.reports.metrics import Report, report_end, report_watermarks
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import acknowledge_each
@@ -228,6 +229,7 @@ def run_shard(
             _count(metrics, program, batch, number, received.counted)
             continue
         seed_random(program.stage, batch, number)
+        began_seconds = clock.monotonic_seconds()
         stored = pages.getValue(header_key(position))
         prove_pipeline(pages, header_key(position), stored)
         header = Header.decoded(None if stored is None else bytes(stored[0]))
@@ -238,7 +240,8 @@ def run_shard(
         done = yield from send_to_spark(playing, shard_keys, here)
         pages.updateValue(header_key(position), (header.encoded(),))
         _count(metrics, program, batch, number, merge_snapshots(done.snapshot, received.counted))
-        report = Report(batch, done.clock_micros, done.watermarks)
+        busy_micros = round((clock.monotonic_seconds() - began_seconds) * 1_000_000)
+        report = Report(batch, done.clock_micros, done.watermarks, busy_micros)
         report_watermarks(metrics, program.stage.run, (level, number), report)
 
 

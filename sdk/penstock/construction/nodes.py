@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol
 
 from penstock import graph
@@ -94,6 +95,9 @@ class Construction(Protocol):
 
     def apply(self, transform: object, pvalueish: object = None, label: str | None = None) -> Any:
         """Applies a transform under a label."""
+
+    def draft(self) -> AbstractContextManager[None]:
+        """Forgets at the end of the block what was applied in it."""
 
     def current_transform(self) -> Any:
         """Returns the record of the transform that is being applied now; at the top of the program, the root."""

@@ -211,6 +211,16 @@ class Pipeline(HasDisplayData, WithoutElements):
         # Closures capture pipelines by accident, and with them every transform; workers get a placeholder.
         return str, ("a pipeline that was pickled",)
 
+    @contextlib.contextmanager
+    def draft(self) -> Iterator[None]:
+        """Forgets at the end of the block what was applied in it: a question about the pipeline, not a part of it."""
+        parts, labels, steps = list(self._stack[-1].parts), dict(self._labels), self._unrun.steps
+        try:
+            yield
+        finally:
+            self._stack[-1].parts[:] = parts
+            self._labels, self._unrun.steps = labels, steps
+
     def visit(self, visitor: PipelineVisitor) -> None:
         """Calls a visitor for every node and value, in the order of application."""
         self.root_transform().visit(visitor, self, set())

@@ -45,6 +45,7 @@ from penstock.io.range_trackers import LexicographicKeyRangeTracker as Lexicogra
 from penstock.io.range_trackers import OffsetRangeTracker as OffsetRangeTracker
 from penstock.io.range_trackers import OrderedPositionRangeTracker as OrderedPositionRangeTracker
 from penstock.io.range_trackers import UnsplittableRangeTracker as UnsplittableRangeTracker
+from penstock.io.rejects import RejectedRecord as RejectedRecord
 from penstock.io.sink_transforms import SinkTransform as SinkTransform
 from penstock.io.source_transforms import SourceTransform as SourceTransform
 from penstock.io.sparkio import ReadFromSpark as ReadFromSpark

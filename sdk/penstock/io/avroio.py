@@ -62,6 +62,8 @@ class ReadFromAvro(SourceTransform[Any]):
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
             strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each block or file that cannot be read; otherwise it is an error.
 
     Raises:
         OSError: If no file matches.
@@ -86,9 +88,10 @@ class ReadFromAvro(SourceTransform[Any]):
         *,
         partition_by: object = (),
         schema: object = None,
+        rejects: bool = False,
     ) -> None:
         source = AvroSource.in_folders(file_pattern, partition_by, schema, validate=validate, as_rows=as_rows)
-        super().__init__(source)
+        super().__init__(source, rejects=rejects)
 
     def infer_output_type(self, input_type: object) -> object:
         return Row if self.source.as_rows else Any

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from penstock.error import refusal
 from penstock.io.formats.file_formats import RecordFileSource
 from penstock.io.formats.partition_folders import partition_columns
 from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
+
+if TYPE_CHECKING:
+    from penstock.io.formats.text_rows import ReadWithRejects
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,6 @@ class CsvSource(RecordFileSource):
 
     has_fields = True
     has_columns = True
-    rejects_text = True
 
     def known_fields(self) -> tuple[str, ...] | None:
         match dict(self.options).get("usecols"):
@@ -63,6 +65,7 @@ _READ_OPTIONS = frozenset(
 )
 
 
+@overload
 def ReadFromCsv(
     path: str,
     *,
@@ -70,6 +73,32 @@ def ReadFromCsv(
     filename_column: str | None = None,
     partition_by: object = (),
     schema: object = None,
+    rejects: Literal[True],
+    **kwargs: object,
+) -> ReadWithRejects: ...
+
+
+@overload
+def ReadFromCsv(
+    path: str,
+    *,
+    splittable: bool = True,
+    filename_column: str | None = None,
+    partition_by: object = (),
+    schema: object = None,
+    rejects: bool = False,
+    **kwargs: object,
+) -> ReadTextRows: ...
+
+
+def ReadFromCsv(
+    path: str,
+    *,
+    splittable: bool = True,
+    filename_column: str | None = None,
+    partition_by: object = (),
+    schema: object = None,
+    rejects: bool = False,
     **kwargs: object,
 ) -> ReadTextRows:
     """Returns a transform that reads CSV files into rows with one attribute per column (Beam's ``ReadFromCsv``).
@@ -95,6 +124,11 @@ def ReadFromCsv(
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
             strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each record that cannot be read; otherwise it is an error.
+            A value that does not have the type of its column makes its record one of them. This type is the one in
+            `dtype`, or the one that the first 4 MB of the files show: name the types of columns that may have such
+            values there.
         kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
             usecols, dtype (one type, or one for each column: int, float, bool, str), na_values,
             keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
@@ -123,7 +157,7 @@ def ReadFromCsv(
     if filename_column in source.partition_by:
         what = f"the column {filename_column!r} is both filename_column and in partition_by"
         raise refusal(ValueError, what, hint="give the file's name another column")
-    return ReadTextRows(source, label="ReadFromCsv")
+    return ReadTextRows(source, label="ReadFromCsv", rejects=rejects)
 
 
 def _check_signs(options: Mapping[str, Any]) -> None:

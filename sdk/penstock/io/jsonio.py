@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from penstock.error import refusal
 from penstock.io.formats.file_formats import RecordFileSource
 from penstock.io.formats.partition_folders import partition_columns
 from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
+
+if TYPE_CHECKING:
+    from penstock.io.formats.text_rows import ReadWithRejects
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,6 @@ class JsonSource(RecordFileSource):
     found: Any = None
 
     has_fields = True
-    rejects_text = True
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.lines:
@@ -39,6 +41,7 @@ class JsonSink(TextRowsSink):
     format = "json"
 
 
+@overload
 def ReadFromJson(
     path: str,
     *,
@@ -47,6 +50,34 @@ def ReadFromJson(
     dtype: object = False,
     partition_by: object = (),
     schema: object = None,
+    rejects: Literal[True],
+    **kwargs: object,
+) -> ReadWithRejects: ...
+
+
+@overload
+def ReadFromJson(
+    path: str,
+    *,
+    orient: str = "records",
+    lines: bool = True,
+    dtype: object = False,
+    partition_by: object = (),
+    schema: object = None,
+    rejects: bool = False,
+    **kwargs: object,
+) -> ReadTextRows: ...
+
+
+def ReadFromJson(
+    path: str,
+    *,
+    orient: str = "records",
+    lines: bool = True,
+    dtype: object = False,
+    partition_by: object = (),
+    schema: object = None,
+    rejects: bool = False,
     **kwargs: object,
 ) -> ReadTextRows:
     """Returns a transform that reads JSON objects into rows with one attribute per field (Beam's ``ReadFromJson``).
@@ -65,6 +96,8 @@ def ReadFromJson(
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
             strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each record that cannot be read; otherwise it is an error.
         kwargs: ``encoding``, of ``pandas.read_json``.
 
     Raises:
@@ -85,7 +118,7 @@ def ReadFromJson(
     source = JsonSource.in_folders(
         path, partition_by, schema, argument="path", lines=lines, encoding=encoding
     )
-    return ReadTextRows(source, label="ReadFromJson")
+    return ReadTextRows(source, label="ReadFromJson", rejects=rejects)
 
 
 def WriteToJson(

@@ -110,7 +110,6 @@ class KafkaSource(Streamable):
     patience_seconds: float = 60.0
 
     reads_files = False
-    rejects_text = True
     limits_records = True
     has_partitions = True
 
@@ -171,9 +170,9 @@ class ReadFromKafka(SourceTransform[Any]):
     once. Partitions that are added later are read from their beginning. Watermarks may follow each partition:
     ``BoundedDisorder(60, per_partition=True)``, inside an ``IdleTimeout`` if partitions may become idle.
 
-    A record that a deserializer refuses is an error, or goes to the rejects of ``as_stream(rejects=True)`` as a
-    `KafkaRecord` of bytes. If records are removed before a stream has read them, or a topic is deleted and created
-    again, the stream fails.
+    A record that a deserializer refuses is an error, or with ``rejects=True`` one of the rejects, with its topic,
+    partition and offset. If records are removed before a stream has read them, or a topic is deleted and created again,
+    the stream fails.
 
     Args:
         consumer_config: The options of librdkafka's consumer, such as ``bootstrap.servers``, ``security.protocol`` and
@@ -203,6 +202,8 @@ class ReadFromKafka(SourceTransform[Any]):
             records, are read to their current end.
         end_read_time: Where to end, in milliseconds since 1970: before the first record that is not older.
         patience_seconds: How long to wait for brokers that cannot be reached while a pipeline runs.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each record that cannot be read; otherwise it is an error.
         unsupported: Beam's arguments that have no meaning without Java; refused.
 
     Raises:
@@ -239,6 +240,7 @@ class ReadFromKafka(SourceTransform[Any]):
         end_offsets: Mapping[str, Mapping[int, int]] | None = None,
         end_read_time: int | None = None,
         patience_seconds: float = 60.0,
+        rejects: bool = False,
         **unsupported: object,
     ) -> None:
         refuse_unsupported(ReadFromKafka, unsupported, _INSTEAD)
@@ -277,7 +279,8 @@ class ReadFromKafka(SourceTransform[Any]):
                 commit_offset_in_finalize,
                 _seconds("dynamic_read_poll_interval_seconds", dynamic_read_poll_interval_seconds, 10.0),
                 _seconds("patience_seconds", patience_seconds, 60.0),
-            )
+            ),
+            rejects=rejects,
         )
 
     def infer_output_type(self, input_type: object) -> object:

@@ -68,6 +68,8 @@ class ReadFromOrc(SourceTransform[Any]):
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
             strings, whole numbers, booleans or dates; without it, they are strings.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each file that cannot be read; otherwise it is an error.
 
     Raises:
         OSError: If no file matches.
@@ -89,12 +91,13 @@ class ReadFromOrc(SourceTransform[Any]):
         *,
         partition_by: object = (),
         schema: object = None,
+        rejects: bool = False,
     ) -> None:
         wanted = None if columns is None else check_column_names("columns", columns)
         source = OrcSource.in_folders(
             file_pattern, partition_by, schema, validate=validate, columns=wanted, as_rows=as_rows
         )
-        super().__init__(source)
+        super().__init__(source, rejects=rejects)
 
     def infer_output_type(self, input_type: object) -> object:
         return hint_of_records(self.source.as_rows)

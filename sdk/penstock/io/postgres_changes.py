@@ -39,7 +39,6 @@ class PostgresChangesSource(Streamable):
 
     has_fields = True
     reads_files = False
-    rejects_text = True
     limits_records = True
     acknowledges = True
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from penstock import graph
 from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PBegin, PCollection
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
+from penstock.functions.dofn import DoFn
 from penstock.io.files.paths import require_files
 from penstock.io.formats.file_formats import FileSource
+from penstock.io.rejects import ELEMENTS_REJECTED, REJECTED, Rejected, RejectedRecord
 from penstock.io.streaming.stream_sources import (
     ACCEPTED,
-    REJECTED,
-    Streamable,
+    SourceWithRejects,
     StreamSource,
     max_ahead_micros_of,
     reader_options,
@@ -24,25 +26,40 @@ from penstock.io.streaming.stream_sources import (
     watermark_of,
 )
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
+from penstock.metrics.metric import Metrics
 from penstock.options.standard import TypeOptions
-from penstock.transforms.dead_letters import DeadLetter
 from penstock.transforms.elements.field_checks import check_field_names
+from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import typehints
 from penstock.utils.timestamp import DurationTypes
 
 
 class SourceTransform(PTransform[Any, PCollection[ResultT]]):
-    """A root of the pipeline that reads `source`; by default the class's name is its label."""
+    """A root of the pipeline that reads `source`; by default the class's name is its label.
 
-    def __init__(self, source: graph.Source, label: str | None = None) -> None:
+    With `rejects`, it has a second output, tagged ``"rejected"``, of `penstock.io.rejects.RejectedRecord`.
+    """
+
+    def __init__(self, source: graph.Source, label: str | None = None, *, rejects: bool = False) -> None:
         super().__init__(label)
         self.source = source
+        self._rejects = _flag("rejects", rejects)
 
     def expand(self, pbegin: PBegin) -> PCollection[ResultT]:
         """Returns the new PCollection; missing local files raise a FileNotFoundError."""
         _require_files(self.source, pbegin.pipeline.current_transform().where)
         element_type = self.element_type_in(pbegin.pipeline)
+        if self._rejects:
+            return cast(PCollection[ResultT], self._divided(pbegin, element_type))
         return PCollection(pbegin.pipeline, element_type=element_type, is_bounded=self.source.is_bounded)
+
+    def _divided(self, pbegin: PBegin, element_type: object) -> object:
+        """The elements and the rejected records, which one step reads and the next one divides."""
+        if element_type is None:
+            element_type = self.infer_output_type(typehints.Any)
+        divide = ParDo(_Divide()).with_output_types(element_type, **{REJECTED: RejectedRecord})
+        read: SourceTransform[Any] = SourceTransform(SourceWithRejects(self.source), "Read")
+        return pbegin | read | "Divide" >> divide.with_outputs(REJECTED, main=ACCEPTED)
 
     def element_type_in(self, pipeline: Any) -> Any:
         """Returns the type that the user has declared, or that the runner finds in the source; otherwise None."""
@@ -91,10 +108,10 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
                 source's own, if it has partitions; otherwise there is one for all elements: files are read one after
                 the other.
             max_ahead: Event times more than this number of seconds ahead of the clock do not advance the watermark, and
-                are counted; by default, all event times advance it.
-            rejects: Whether there is a second output, tagged ``"rejected"``, for elements without a usable time and
-                rows that cannot be parsed, each with its exception as in ``with_exception_handling``; otherwise
-                they are errors.
+                are counted; with None, all event times advance it.
+            rejects: Whether there is a second output, tagged ``"rejected"``, for records that cannot be read and
+                elements without a usable time, each as a `penstock.io.rejects.RejectedRecord`; otherwise they are
+                errors.
             max_files_per_batch: The maximum number of files in a micro-batch; by default all.
             max_bytes_per_batch: The same for bytes.
             max_records_per_batch: The same for records, for sources that count them, such as Kafka.
@@ -117,7 +134,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
             tick_micros_of(tick, arrival_time),
             partition,
             max_ahead_micros_of(max_ahead),
-            _flag("rejects", rejects),
+            _flag("rejects", rejects) or self._rejects,
             reader_options(self.source, max_files_per_batch, max_bytes_per_batch, max_records_per_batch),
             _flag("ends", ends),
         )
@@ -136,6 +153,20 @@ def _flag(name: str, given: bool) -> bool:
         what = f"{name} must be True or False, but is {given!r}"
         raise refusal(TypeError, what, hint=f"write {name}=True, or leave it out")
     return given
+
+
+class _Divide(DoFn):
+    """Divides what a source has read from what it has rejected."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = Metrics.counter(*ELEMENTS_REJECTED)
+
+    def process(self, element: object) -> tuple[object, ...]:
+        if type(element) is not Rejected:
+            return (element,)
+        self._count.inc()
+        return (TaggedOutput(REJECTED, element.record),)
 
 
 class ReadStream(SourceTransform):
@@ -157,11 +188,10 @@ class ReadStream(SourceTransform):
         if not self.source.has_rejects:
             return super().expand(pbegin)
         element_type = self.element_type_in(pbegin.pipeline)
-        rejected_type = self._rejected_type(element_type)
         # Outputs that are made on first use would be bounded, like the beginning of the pipeline.
         made = {
             None: PCollection(pbegin.pipeline, element_type=element_type, is_bounded=False),
-            REJECTED: PCollection(pbegin.pipeline, REJECTED, rejected_type, is_bounded=False),
+            REJECTED: PCollection(pbegin.pipeline, REJECTED, RejectedRecord, is_bounded=False),
         }
         return DoOutputsTuple(pbegin.pipeline, self, (REJECTED,), ACCEPTED, made=made)
 
@@ -179,11 +209,3 @@ class ReadStream(SourceTransform):
         names = [selector for selector in selectors if isinstance(selector, str)]
         check_field_names(names, element_type, pipeline.current_transform().where)
         return element_type
-
-    def _rejected_type(self, element_type: object) -> object:
-        # A row that cannot be parsed does not have the element type.
-        if isinstance(self.source.source, Streamable) and self.source.source.rejects_text:
-            element_type = typehints.Any
-        elif element_type is None:
-            element_type = self.infer_output_type(typehints.Any)
-        return DeadLetter.__class_getitem__(element_type)

@@ -296,15 +296,26 @@ class ReadFromSpark(_ReadRows):
         format: The name of the format, e.g. ``"orc"``, ``"avro"``, ``"jdbc"``, ``"delta"``.
         path: A path, a list of paths, or None.
         schema: A Spark schema, as an object or as a string such as ``"a int, b string"``; None lets Spark find it.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each record that cannot be read; otherwise it is an error.
+            Only CSV and JSON have such records, and they need a `schema`.
         options: The reader's options.
 
     >>> ReadFromSpark("orc", "/data/scores").source.describe()
     'spark orc /data/scores'
     """
 
-    def __init__(self, format: str, path: object = None, schema: object = None, **options: object) -> None:
+    def __init__(
+        self,
+        format: str,
+        path: object = None,
+        schema: object = None,
+        *,
+        rejects: bool = False,
+        **options: object,
+    ) -> None:
         _check_format(format)
-        super().__init__(SparkSource(format, path, schema, tuple(sorted(options.items()))))
+        super().__init__(SparkSource(format, path, schema, tuple(sorted(options.items()))), rejects=rejects)
 
 
 class WriteToSpark(TableSinkTransform):

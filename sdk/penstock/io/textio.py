@@ -60,6 +60,9 @@ class ReadFromText(SourceTransform[str]):
         skip_header_lines: How many lines to skip at the beginning of each file.
         delimiter: Bytes that end a record instead of a line end.
         escapechar: A byte that makes a delimiter part of the record. One task then reads each file as a whole.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each record that cannot be read; otherwise it is an error.
+            That is a line that is not UTF-8, or that the coder does not decode.
 
     Raises:
         OSError: If no file matches.
@@ -82,6 +85,7 @@ class ReadFromText(SourceTransform[str]):
         skip_header_lines: int = 0,
         delimiter: bytes | None = None,
         escapechar: bytes | None = None,
+        rejects: bool = False,
         **kwargs: Any,
     ) -> None:
         source = TextSource(
@@ -95,7 +99,7 @@ class ReadFromText(SourceTransform[str]):
             self.with_filename,
             validate=validate,
         )
-        super().__init__(source.check(), **kwargs)
+        super().__init__(source.check(), rejects=rejects, **kwargs)
 
     def infer_output_type(self, input_type: object) -> object:
         return self.source.element_type()

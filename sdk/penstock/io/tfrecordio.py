@@ -64,6 +64,8 @@ class ReadFromTFRecord(SourceTransform[Any]):
         coder: Decodes the bytes of a record.
         compression_type: A name of ``CompressionTypes``; by default the file's name decides.
         validate: Whether a pattern that matches nothing is an error.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each file that cannot be read; otherwise it is an error.
 
     Raises:
         OSError: If no file matches.
@@ -83,11 +85,14 @@ class ReadFromTFRecord(SourceTransform[Any]):
         coder: Coder = coders.BytesCoder(),
         compression_type: str = CompressionTypes.AUTO,
         validate: bool = True,
+        *,
+        rejects: bool = False,
     ) -> None:
         check_path(file_pattern, "file_pattern")
         check_compression(compression_type)
         plain = plain_coder(coder, coders.BytesCoder)
-        super().__init__(TFRecordSource(file_pattern, plain, compression_type, validate=validate))
+        source = TFRecordSource(file_pattern, plain, compression_type, validate=validate)
+        super().__init__(source, rejects=rejects)
 
     def infer_output_type(self, input_type: object) -> object:
         return _type_of(self.source.coder)

@@ -14,6 +14,9 @@ from penstock.options.optimisations import OPTIMISATIONS
 from penstock.options.option import CommaSeparatedList, Ignored, Option, Refused, Requirement
 from penstock.options.spark_properties import SparkProperties, parse_spark_properties, read_properties
 
+TOKEN_MIN = 16
+"""The least number of characters of a token of the live page, so that it cannot be guessed."""
+
 _PORT_MAX = 65_535
 _SECONDS_OF_A_DAY = 86_400
 
@@ -73,6 +76,15 @@ def _wrong_interval(seconds: float) -> Iterator[str]:
     if not 0 < seconds < _SECONDS_OF_A_DAY:
         what = f"trigger_interval is {seconds!r}"
         yield three_parts(what, hint="use seconds: more than 0, less than a day")
+
+
+def _short_token(token: str) -> Iterator[str]:
+    if len(token) < TOKEN_MIN:
+        # The token itself stays out of the message.
+        what = f"live_token has {len(token)} characters, and {TOKEN_MIN} are the least"
+        yield three_parts(
+            what, hint='use the output of: python -c "import secrets; print(secrets.token_urlsafe())"'
+        )
 
 
 def _wrong_checks(names: str) -> Iterator[str]:
@@ -366,6 +378,14 @@ SPARK = (
         "live_host",
         help="The address of that page; by default, only this machine can open it.",
         needs=Requirement("live_port", "add --live_port=0", ", and so there is no page"),
+    ),
+    Option(
+        "live_token",
+        check=_short_token,
+        needs=Requirement("live_port", "add --live_port=0", ", and so there is no page"),
+        help="The token with which that page drains or cancels a stream, 16 characters or more; without it, the page "
+        "only shows. The environment variable PENSTOCK_LIVE_TOKEN has the same effect, and is not in the list of "
+        "processes.",
     ),
     Option(
         "fast_start",

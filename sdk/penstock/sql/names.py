@@ -18,6 +18,8 @@ def names_read(text: str, views: Mapping[str, str]) -> set[str]:
 
     >>> sorted(names_read("SELECT a FROM Totals", {"totals": "SELECT a FROM goals"}))
     ['goals', 'totals']
+    >>> sorted(names_read("SELECT f(goals) FROM TUMBLE(TABLE scores, DESCRIPTOR(at), INTERVAL '1' HOUR)", {}))
+    ['scores']
     """
     queries = {name.lower(): query for name, query in views.items()}
     found: set[str] = set()
@@ -33,7 +35,14 @@ def names_read(text: str, views: Mapping[str, str]) -> set[str]:
 def _names_in(text: str) -> set[str]:
     """The names of the tables and views that a query may read; the arguments of window functions look like columns."""
     tree = parse_query(text)
-    named: list[exp.Expression] = [*tree.find_all(exp.Table)]
-    for call in tree.find_all(exp.Anonymous):
-        named += call.find_all(exp.Column)
-    return {each.name.lower() for each in named}
+    tables = [*tree.find_all(exp.Table)]
+    named: list[exp.Expression] = [*tables]
+    for table in tables:
+        named += filter(_is_argument, table.this.find_all(exp.Column))
+    return {each.name.lower() for each in named} - {""}
+
+
+def _is_argument(column: exp.Column) -> bool:
+    """True if a column in the call of a window function may be a table: those in a DESCRIPTOR are columns."""
+    call = column.find_ancestor(exp.Anonymous)
+    return call is not None and call.name.upper() != "DESCRIPTOR"

@@ -58,7 +58,12 @@ def query(
             ValueError, "the rows are ordered by something that is not among their columns", hint=hint
         )
     pipeline.run().wait_until_finish()
-    for name, descending, nulls_first in reversed(transform.order):
+    return in_order(rows, transform.order)
+
+
+def in_order(rows: list[RowT], order: tuple[tuple[str, bool, bool], ...]) -> list[RowT]:
+    """Returns rows in the order of a query: the name of each column, whether it descends, and nulls come first."""
+    for name, descending, nulls_first in reversed(order):
         value = attrgetter(name)
         some = sorted((row for row in rows if value(row) is not None), key=value, reverse=descending)
         none = [row for row in rows if value(row) is None]

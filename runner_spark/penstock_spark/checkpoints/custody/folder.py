@@ -39,6 +39,7 @@ from penstock_spark.checkpoints.custody.plans import (
     write_plan,
 )
 from penstock_spark.checkpoints.custody.privacy import check_writers, make_private
+from penstock_spark.checkpoints.custody.run_records import RUNS
 from penstock_spark.checkpoints.resharding import SEEDS, Rewriting, must_rewrite, operators_of, slots_of
 from penstock_spark.checkpoints.spark_logs import check_logs, last_micro_batch
 from penstock_spark.checkpoints.spark_state import check_state
@@ -356,7 +357,7 @@ def _finish_written(place: Place, latest: Signature, is_written: IsWritten, leas
 
 def _refuse_strangers(place: Place) -> None:
     """Refuses a folder with other files and without a plan; reads no file."""
-    names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
+    names = [name for name in place.names() if not name.startswith(".") and name not in (HOLDERS, RUNS)]
     if names and not numbers_of_plans(place):
         hint = "name an empty folder, or a folder that does not exist yet"
         raise _make_missing_error(place.location, names, hint)

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
@@ -53,10 +53,14 @@ from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.sources.stream_files import Naming, StreamFiles
 
 _RECORDS_AT_ONCE = 5_000
+UNDECODED = re.compile("[\udc80-\udcff]")
+"""A byte that an encoding does not have, as Python keeps it."""
 _LINES_LOOKED_AT = 2_000_000
 """The most lines that the driver looks at to find the number of a malformed one."""
 
 _RECORDS = "value string, _metadata struct<file_path: string>"
+LINE, BYTES = "__line", "__bytes"
+"""The columns with the number of the line at which a record begins, and with its bytes if its encoding lacks them."""
 
 
 def are_cut_by_tasks(files: Files, source: CsvSource, options: dict[str, Any]) -> bool:
@@ -70,14 +74,20 @@ def is_multi_line(source: CsvSource, options: dict[str, Any]) -> bool:
 
 
 def records_of(
-    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], *, has_header: bool
+    spark: SparkSession,
+    files: Files,
+    source: CsvSource,
+    options: dict[str, Any],
+    *,
+    has_header: bool,
+    errors: str = "strict",
 ) -> DataFrame:
     """The text of each record with the name of its file, without headers, blank lines and comments."""
     by_lines = not is_multi_line(source, options)
     checks = has_header and not options.get("names")
     found = (header_of(spark, path, files, options) for path in files.paths) if checks else iter(())
     first = next((tuple(each) for each in found if each is not None), None)
-    rest = (files.where, options, by_lines, has_header, first)
+    rest = (files.where, options, by_lines, has_header, first, errors)
     if not files.is_open_to_tasks or (not files.is_unsupported_by_spark and leaves_files_out(spark)):
         contents = files.load(spark.read, "binaryFile").select("content", "_metadata.file_path")
         cut_contents: DataFrame = map_in_arrow(contents, _Contents(_Records((), *rest)), _RECORDS)
@@ -249,6 +259,32 @@ def first_malformed(
     return ""
 
 
+def first_misfit(
+    spark: SparkSession,
+    files: Files,
+    source: CsvSource,
+    options: dict[str, Any],
+    wanted: tuple[int, str, list[str]],
+) -> tuple[str, int] | None:
+    """Returns the file and the line of the first value that has another type; None if it is not found soon.
+
+    `wanted` is the number of the column, the pattern that its values match, and the strings that are missing values.
+    """
+    split = cut if is_multi_line(source, options) else cut_by_lines
+    at, pattern, missing = wanted
+    matches = re.compile(pattern, re.ASCII).match
+    has_header = options.get("header", "infer") == 0 or (
+        options.get("header", "infer") == "infer" and options.get("names") is None
+    )
+    for path in files.paths:
+        with opened(spark, path, files, options, "replace") as lines:
+            for record in islice(split(islice(lines, _LINES_LOOKED_AT), options), int(has_header), None):
+                fields = fields_of(record.text, options)
+                if len(fields) > at and fields[at] not in missing and not matches(fields[at]):
+                    return path, record.line
+    return None
+
+
 @dataclass(frozen=True)
 class _Records(ReadParts):
     options: dict[str, Any]
@@ -266,6 +302,11 @@ class _Records(ReadParts):
         self, place: str, path: str, at_start: bool, lines: Iterator[str]
     ) -> Iterator[pa.RecordBatch]:
         """The records of lines, which begin where a file begins or behind the end of a line."""
+        for some in self.found(path, at_start, lines):
+            yield rows_of(place, pa.array([record.text for record in some], pa.string()))
+
+    def found(self, path: str, at_start: bool, lines: Iterator[str]) -> Iterator[list[Record]]:
+        """The records of lines, many at a time."""
         records = (cut_by_lines if self.by_lines else cut)(lines, self.options)
         try:
             if at_start and self.has_header:
@@ -274,7 +315,7 @@ class _Records(ReadParts):
             while some := list(islice(records, _RECORDS_AT_ONCE)):
                 if some[-1].is_open and not self.by_lines:
                     raise left_open(path, self.where)
-                yield rows_of(place, pa.array([record.text for record in some], pa.string()))
+                yield some
         except UnicodeDecodeError as error:
             what = f"{path} has text that is not {error.encoding}"
             fail_step(refusal(ValueError, what, where=self.where, hint="pass encoding="), self.where)
@@ -288,7 +329,7 @@ class _Records(ReadParts):
         at_start = split.start == 0
         for some in self._bytes_of_lines(split):
             for line in some:
-                text = line.decode(encoding)
+                text = line.decode(encoding, self.errors)
                 yield text.removeprefix("\ufeff") if at_start else text
                 at_start = False
 
@@ -310,7 +351,7 @@ class _Records(ReadParts):
             content = read(split.path, split.end, self.where)
             yield from self.lines_of_content(content)
             return
-        with _text(split.path, DiskFiles().open, self.options, self.where) as lines:
+        with _text(split.path, DiskFiles().open, self.options, self.where, self.errors) as lines:
             yield from lines
 
     def lines_of_content(self, content: bytes) -> Iterator[str]:
@@ -319,10 +360,32 @@ class _Records(ReadParts):
 
     def of_content(self, content: bytes, path: str) -> Iterator[pa.RecordBatch]:
         """The records of a whole file, as Spark has read it."""
+        yield from self.batches(path, path, True, self._lines_of_stored(content, path))
+
+    def _lines_of_stored(self, content: bytes, path: str) -> Iterator[str]:
         compression = CompressionTypes.detect_compression_type(path)
         if compression != CompressionTypes.UNCOMPRESSED:
             content = decompress(content, compression, path, self.where)
-        yield from self.batches(path, path, True, self.lines_of_content(content))
+        return self.lines_of_content(content)
+
+    def numbered(self, content: bytes, path: str) -> Iterator[pa.RecordBatch]:
+        """The records of a whole file with the numbers of their lines, and with the bytes that are not decoded."""
+        encoding = self.options.get("encoding") or "utf-8"
+        for some in self.found(path, True, self._lines_of_stored(content, path)):
+            values = [record.text for record in some]
+            raws: list[bytes | None] = [None] * len(some)
+            for place, text in enumerate(values):
+                if not text.isascii() and UNDECODED.search(text):
+                    raws[place] = text.encode(encoding, self.errors)
+                    values[place] = UNDECODED.sub("\ufffd", text)
+                elif self.errors == "replace" and "\ufffd" in text:
+                    raws[place] = text.encode()
+            columns = [
+                pa.array(values, pa.string()),
+                pa.array([record.line for record in some], pa.int64()),
+                pa.array(raws, pa.binary()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, names=["value", LINE, BYTES])
 
     def _check(self, record: str, path: str) -> None:
         if self.header is None:
@@ -360,11 +423,10 @@ class _ArrivingContents:
             for at in range(batch.num_rows):
                 content, name, *_ = (column[at].as_py() for column in batch.columns)
                 path = self.naming.name(name)
-                for found in () if path is None else self.records.of_content(content, path):
+                for found in () if path is None else self.records.numbered(content, path):
                     place = [pa.repeat(column[at], found.num_rows) for column in batch.columns[1:]]
-                    yield pa.RecordBatch.from_arrays(
-                        [found.column(0), *place], ["value", *batch.schema.names[1:]]
-                    )
+                    names = [*found.schema.names, *batch.schema.names[1:]]
+                    yield pa.RecordBatch.from_arrays([*found.columns, *place], names)
 
 
 def arriving_records(
@@ -383,8 +445,11 @@ def arriving_records(
         header: What the first record of each file must be; None for anything.
         has_header: Whether the first record of each file is a header.
     """
-    cut = _Records((), files.where, options, False, has_header, header, "replace")
-    schema = StructType([StructField("value", StringType()), *contents.schema.fields[1:]])
+    # Python can write back what it did not decode, except in encodings of several bytes a character.
+    errors = "surrogateescape" if has_plain_lines(options) else "replace"
+    cut = _Records((), files.where, options, False, has_header, header, errors)
+    own = StructType().add("value", "string").add(LINE, "long").add(BYTES, "binary")
+    schema = StructType([*own.fields, *contents.schema.fields[1:]])
     found: DataFrame = map_in_arrow(contents, _ArrivingContents(cut, files.naming()), schema)
     return found
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.io.csvio import CsvSource
 from penstock.typehints import typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
-from penstock_spark.formats.csv.quotes import lines_and_quotes
-from penstock_spark.formats.csv.records import dialect, names_in
+from penstock_spark.formats.csv.records import (
+    UNDECODED,
+    cut,
+    cut_by_lines,
+    fields_of,
+    has_plain_lines,
+    names_in,
+)
 from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
 from penstock_spark.sources.file_samples import FileSample, read_samples
 from penstock_spark.sources.partition_values import partition_values
@@ -64,15 +69,12 @@ def _kind(values: set[str], of_nothing: str | None) -> str | None:
 
 
 def _records(begun: FileSample, source: CsvSource, options: dict[str, Any]) -> list[list[str]]:
-    text = begun.content.decode(options.get("encoding") or "utf-8", "strict" if begun.is_all else "ignore")
-    lines = _lines(text.removeprefix("\ufeff"), source, options)
-    records = [record for record in csv.reader(lines, **dialect(options)) if record]
-    # The last record of a part of a file may be a part of one.
-    return records if begun.is_all else records[:-1]
-
-
-def _lines(text: str, source: CsvSource, options: dict[str, Any]) -> Iterator[str]:
+    # Bytes without a meaning in the encoding are an error or a reject of the run, and show no types here.
+    errors = "surrogateescape" if has_plain_lines(options) else "strict" if begun.is_all else "ignore"
+    text = begun.content.decode(options.get("encoding") or "utf-8", errors).removeprefix("\ufeff")
     lines = io.StringIO(text, newline=None if source.splittable else "")
-    for line, _ in lines_and_quotes(lines, options):
-        if line.strip():
-            yield line
+    cut_into = cut_by_lines if source.splittable else cut
+    found = [record for record in cut_into(lines, options) if not record.is_open]
+    # The last record of a part of a file may be a part of one.
+    whole = found if begun.is_all else found[:-1]
+    return [fields_of(record.text, options) for record in whole if not UNDECODED.search(record.text)]

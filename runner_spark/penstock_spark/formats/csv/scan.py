@@ -99,7 +99,17 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
         _check_encoding(spark, files, options, survey.file_with_replacements or files.paths[0], where)
     if survey.malformed:
         raise malformed(survey.malformed, survey.file_with_malformed)
-    kinds = _kinds(survey, names, options, where)
+
+    def misfit(name: str, kind: str) -> ValueError:
+        at, pattern = names.index(name), {"int": INT, "float": FLOAT, "bool": BOOL}[kind]
+        missing = missing_texts(name, options)
+        found = records.first_misfit(spark, files, source, options, (at, pattern, missing))
+        what = f"the value of {name} is not of type {kind}"
+        place = "" if found is None else f"line {found[1]} of {found[0]} cannot be read: "
+        hint = "correct dtype, or pass rejects=True, which keeps such lines apart"
+        return refusal(ValueError, place + what, where=where, hint=hint)
+
+    kinds = _kinds(survey, names, options, where, misfit)
     check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
     wanted = {name: kinds[name] for name in values.others(options.get("usecols") or names)}
     columns = [typed(missing_as_null(name, options), kind).alias(name) for name, kind in wanted.items()]
@@ -165,10 +175,17 @@ def reader_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
 
 
 def _texts(
-    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
+    spark: SparkSession,
+    files: Files,
+    source: CsvSource,
+    options: dict[str, Any],
+    names: list[str],
+    errors: str = "strict",
 ) -> DataFrame:
     if records.are_cut_by_tasks(files, source, options):
-        found = records.records_of(spark, files, source, options, has_header=has_header(options))
+        found = records.records_of(
+            spark, files, source, options, has_header=has_header(options), errors=errors
+        )
         return records.parsed(found, names, MALFORMED, parser_options(options, not source.splittable))
     reader = spark.read.options(**reader_options(options, False))
     return files.load(reader.schema(text_schema(names)), "csv")
@@ -209,7 +226,7 @@ def java_charset(encoding: str | None) -> str | None:
         return encoding
 
 
-def malformed_lines(count: int, file: str, where: str, which: str = "", more: str = "") -> ValueError:
+def malformed_lines(count: int, file: str, where: str, which: str = "") -> ValueError:
     """The error for lines that are not CSV.
 
     Args:
@@ -217,10 +234,10 @@ def malformed_lines(count: int, file: str, where: str, which: str = "", more: st
         file: The first file with such a line.
         where: The step.
         which: The first such line.
-        more: The end of the hint.
     """
     what = f"{count} malformed line{'s' * (count > 1)} of CSV, the first file with one being {file}{which}"
-    hint = f"each line needs as many fields as the header; splittable=False allows line ends in quotes{more}"
+    hint = "each line needs as many fields as the header; splittable=False allows line ends in quotes; rejects=True "
+    hint += "keeps such lines apart"
     return refusal(ValueError, what, where=where, hint=hint)
 
 
@@ -286,18 +303,19 @@ def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
     return (_MISSING if options.get("keep_default_na", True) else []) + added
 
 
-def _kinds(survey: Survey, names: list[str], options: dict[str, Any], where: str) -> dict[str, str]:
+def _kinds(
+    survey: Survey,
+    names: list[str],
+    options: dict[str, Any],
+    where: str,
+    misfit: Callable[[str, str], ValueError],
+) -> dict[str, str]:
     """The kind of each column: the user's choice, if the data agrees, else what the data shows."""
     asked = asked_kinds(names, options, where)
     found = survey.kinds
     for name, kind in asked.items():
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
-            raise refusal(
-                ValueError,
-                f"the column {name} has a value that is not of type {kind}",
-                where=where,
-                hint="correct dtype",
-            )
+            raise misfit(name, kind)
     return {name: _settled(asked[name], found[name]) for name in names}
 
 
@@ -383,8 +401,10 @@ def not_decoded(encoding: str, file: str, where: str) -> ValueError:
 def found_kinds(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> dict[str, str]:
-    strings = _texts(spark, files, source, options, names)
-    found = _surveyed(strings.where(F.col(MALFORMED).isNull()), names, options).kinds
+    """The kinds of the columns, by the records that can be read: what is wrong with others is found when it is read."""
+    strings = _texts(spark, files, source, options, names, errors="replace")
+    is_decoded = ~F.contains(F.concat_ws("", *map(column, names)), F.lit(REPLACEMENT))
+    found = _surveyed(strings.where(F.col(MALFORMED).isNull() & is_decoded), names, options).kinds
     return {name: _settled(None, kind) for name, kind in found.items()}
 
 

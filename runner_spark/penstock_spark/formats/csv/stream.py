@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
+from penstock.io.rejects import Position, Rejected, Unreadable, reject
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.scalars.spark_forms import quote_name
 from penstock.typehints.unions import without_none
 from penstock_spark.columns.types import arrow_schema_of, in_spark
 from penstock_spark.formats.csv import records, scan
+from penstock_spark.formats.csv.quotes import comment_remover, ends_in_quote
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
-from penstock_spark.sources.decoding import ByFile, runs_of_files, text_or_bytes
+from penstock_spark.sources.decoding import ByFile, Decoded, explain, runs_of_files
 from penstock_spark.sources.headers import Headers, make_head_column
+from penstock_spark.sources.line_numbers import LineCounter, Lines
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
-from penstock_spark.sources.scan import Rejected, StreamScan, prune_schema
+from penstock_spark.sources.scan import Scan, StreamScan, prune_schema
 from penstock_spark.sources.spark_refusals import translate_spark_errors
 from penstock_spark.sources.stream_files import (
     FILE,
@@ -38,16 +43,23 @@ from penstock_spark.sources.stream_files import (
     place_columns,
     stream_files,
 )
+from penstock_spark.sources.whole_read import scan_with_rejects
 
 # Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
-# column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.
-_WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__header_column"
+# column whose value has another kind), its text, the file as long as it may be a header, whether it is a header, and
+# whether it is a record at all, and not an empty line.
+_WRONG, _RAW, _HEAD, _IS_HEADER, _IS_RECORD = "__wrong", "__raw", "__head", "__header_column", "__record"
 # Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
 _PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 _TOO_LONG = "\0"
 """The prefix of a column's name if its value fits the pattern, but not into Spark's type."""
 
 _TYPES = {kind: in_spark(value)[-1] for kind, value in scan.VALUES.items()}
+
+
+def open_csv_with_rejects(source: CsvSource, spark: SparkSession, where: str) -> Scan:
+    """Rows, by the types that were found when the pipeline was built."""
+    return scan_with_rejects(open_csv_stream, source, spark, where)
 
 
 def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
@@ -59,7 +71,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
     values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
     with translate_spark_errors(source.describe(), where):
-        kinds = _kinds(spark, source, options, files)
+        kinds = _kinds(spark, source, options, files, stream.is_bounded)
         scan.check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
         by_lines = source.splittable and scan.shows_quotes(options)
         read = _lines if by_lines else _records
@@ -68,7 +80,9 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         columns = [_value(name, kind, options).alias(name) for name, kind in wanted.items()]
         if source.filename_column is not None:
             columns.append(F.col(FILE).alias(source.filename_column))
-        beside = [name for name in (_HEAD, _IS_HEADER, *PLACE) if name in strings.columns]
+        beside = [
+            name for name in (_HEAD, _IS_HEADER, _IS_RECORD, records.LINE, *PLACE) if name in strings.columns
+        ]
         frame = strings.select(*columns, *_with_reason(_wrong(wanted, options)), *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     decoder = scan.decoder_of(source, wanted, naming.namer)
@@ -123,10 +137,19 @@ def _with_reason(wrong: Column) -> list[Column]:
 
 
 def _kinds(
-    spark: SparkSession, source: CsvSource, options: dict[str, Any], files: StreamFiles
+    spark: SparkSession, source: CsvSource, options: dict[str, Any], files: StreamFiles, is_bounded: bool
 ) -> dict[str, str]:
     names = list(options.get("names") or ())
+    if is_bounded and not names and source.found is not None:
+        own = [name for name, _ in source.found.fields]
+        added = {source.filename_column, *source.partition_by}
+        is_whole = options.get("usecols") is None
+        names = [name for name in own if name not in added] if is_whole else names
     asked = scan.asked_kinds(names, options, files.where)
+    if is_bounded:
+        asked = {name: kind or _found_kind(source, name) for name, kind in asked.items()}
+        if names:
+            scan.check_names(names, options, source, files.where)
     if not names or None in asked.values():
         present = files.present(spark)
         names = scan.names_of(spark, present, source, options) if present.paths else []
@@ -137,31 +160,43 @@ def _kinds(
             raise make_schema_error("columns", files, hint)
         scan.check_names(names, options, source, files.where)
         asked = scan.asked_kinds(names, options, files.where)
-        found = scan.found_kinds(spark, present, source, options, names)
-        asked = {name: kind or found[name] for name, kind in asked.items()}
+        if is_bounded:
+            asked = {name: kind or _found_kind(source, name) for name, kind in asked.items()}
+        if None in asked.values():
+            found = scan.found_kinds(spark, present, source, options, names)
+            asked = {name: kind or found[name] for name, kind in asked.items()}
     return {name: "long int" if kind == "int" else str(kind) for name, kind in asked.items()}
+
+
+def _found_kind(source: CsvSource, name: str) -> str | None:
+    """The kind that a column had when the pipeline was built, to which its values must keep; None if unknown."""
+    usecols = dict(source.options).get("usecols")
+    if usecols is not None and name not in usecols:
+        return "str"
+    hints = {} if source.found is None else dict(source.found.fields)
+    wanted = without_none(hints.get(name))
+    return next((kind for kind in ("int", "float", "bool", "str") if scan.VALUES[kind].hint == wanted), None)
 
 
 def _lines(
     spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
 ) -> DataFrame:
     """The columns as text, parsed line by line, so that an open quote is visible."""
-    lines = files.load(spark.readStream, "text").withColumn(
-        "value", scan.without_comment(F.col("value"), options)
-    )
-    # Spark's reader of CSV leaves out lines of nothing but blanks.
-    lines = lines.where(F.col("value").rlike(r"[^\x00-\x20]"))
+    lines = files.load(files.reader(spark), "text").withColumn(_RAW, F.col("value"))
+    lines = lines.withColumn("value", scan.without_comment(F.col("value"), options))
     schema = ", ".join(f"{quote_name(name)} string" for name in scan.text_schema(names).names)
     parsed = lines.select(
         F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
         F.when(scan.open_quote_column(options) | ~F.is_valid_utf8("value"), F.col("value")).alias("wrong"),
-        F.col("value").alias(_RAW),
+        F.col(_RAW),
+        # Spark's reader of CSV leaves out lines of nothing but blanks. Here they count as lines.
+        F.col("value").rlike(r"[^\x00-\x20]").alias(_IS_RECORD),
         make_head_column().alias(_HEAD),
         *place,
     )
     strings = [F.col("parsed").getField(name).alias(name) for name in names]
     malformed = F.coalesce(F.col("parsed").getField(scan.MALFORMED), F.col("wrong"))
-    beside = [malformed.alias(scan.MALFORMED), F.col(_RAW)]
+    beside = [malformed.alias(scan.MALFORMED), F.col(_RAW), F.col(_IS_RECORD)]
     beside += [F.col(name) for name in PLACE if name in parsed.columns]
     if scan.has_header(options):
         # Names from the user replace the header.
@@ -179,18 +214,18 @@ def _records(
     spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
 ) -> DataFrame:
     """The columns as text, of whole files that tasks cut into records."""
-    contents = files.load(spark.readStream.schema(CONTENTS), "binaryFile").select("content", *place)
+    contents = files.load(files.reader(spark).schema(CONTENTS), "binaryFile").select("content", *place)
     header = None if options.get("names") else tuple(names)
     found = records.arriving_records(contents, files, options, header, scan.has_header(options))
     schema = ", ".join(f"{quote_name(name)} string" for name in scan.text_schema(names).names)
     value = F.col("value")
     strings = found.withColumn("parsed", F.from_csv("value", schema, scan.parser_options(options, True)))
-    # Only whole records are there, without the bytes that they were made of.
-    is_replaced = F.when(F.contains(value, F.lit(scan.REPLACEMENT)), value)
+    is_undecoded = F.when(F.col(records.BYTES).isNotNull(), value)
     return strings.select(
         *(F.col("parsed").getField(name).alias(name) for name in names),
-        F.coalesce(F.col("parsed").getField(scan.MALFORMED), is_replaced).alias(scan.MALFORMED),
-        value.alias(_RAW),
+        F.coalesce(F.col("parsed").getField(scan.MALFORMED), is_undecoded).alias(scan.MALFORMED),
+        F.coalesce(F.col(records.BYTES), value.cast("binary")).alias(_RAW),
+        records.LINE,
         *(name for name in PLACE if name in strings.columns),
     )
 
@@ -243,62 +278,108 @@ class _Records:
         self._has_rejects = has_rejects
         self._where = where
         self._headers = Headers(1)
+        self._names = list(options.get("names") or kinds)
 
-    def columns(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
+    def columns(self, batch: pa.RecordBatch, file: str, lines: Lines) -> pa.RecordBatch:
         """The records of a batch without headers; the first one that is wrong is an error of the step."""
-        if _HEAD in batch.schema.names:
-            batch = self._without_headers(batch, file)
-        wrong = batch.column(_WRONG).drop_null()
+        batch, rows = self._records(batch, file)
+        wrong = pc.indices_nonzero(pc.is_valid(batch.column(_WRONG)))
         if len(wrong):
-            raw = batch.column(_RAW).drop_null().cast(pa.binary())
-            fail_step(self._error(wrong[0].as_py(), file, raw[0].as_py()), self._where)
+            self._fail(batch, wrong[0].as_py(), file, rows, lines)
         return self._values.added(batch, file) if self._values.names else batch
 
-    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
-        if _HEAD in batch.schema.names:
-            batch = self._without_headers(batch, file)
+    def __call__(self, batch: pa.RecordBatch, file: str, lines: Lines) -> Decoded:
+        batch, rows = self._records(batch, file)
         whole = self._values.added(batch, file) if self._values.names else batch
-        rows: list[Any] = list(self._decoder(whole.select(self._decoder.names)))
-        wrong = batch.column(_WRONG)
-        if wrong.null_count == len(wrong):
-            return rows
-        raws = batch.column(_RAW).cast(pa.binary()).to_pylist()
-        for place, (what, raw) in enumerate(zip(wrong.to_pylist(), raws, strict=True)):
-            if what is not None:
-                error = self._error(what, file, raw)
-                if not self._has_rejects:
-                    fail_step(error, self._where)
-                rows[place] = Rejected(text_or_bytes(raw), error)
-        return rows
+        values: list[Any] = list(self._decoder(whole.select(self._decoder.names)))
 
-    def _error(self, wrong: str, file: str, raw: bytes) -> ValueError:
-        if not wrong:
-            if scan.REPLACEMENT in raw.decode("utf-8", "replace"):
-                encoding = self._options.get("encoding") or "utf-8"
-                return scan.not_decoded(encoding, file, self._where)
-            more = "; rejects=True puts such lines aside"
-            return scan.malformed_lines(1, file, self._where, more=more)
+        def number(place: int) -> int | None:
+            return self._line(batch, place, rows, lines)
+
+        for place in pc.indices_nonzero(pc.is_valid(batch.column(_WRONG))).to_pylist():
+            if not self._has_rejects:
+                self._fail(batch, place, file, rows, lines)
+            raw, why = self._what_is_wrong(batch, place)
+            values[place] = Rejected(reject(file, Position(number(place)), raw, why))
+        return Decoded(values, number)
+
+    def _fail(
+        self, batch: pa.RecordBatch, place: int, file: str, rows: pa.Array | None, lines: Lines
+    ) -> NoReturn:
+        _, why = self._what_is_wrong(batch, place)
+        hint = "correct the line, or pass rejects=True, which keeps such lines apart"
+        if why.field is not None:
+            hint = f"pass dtype={{{why.field!r}: str}}, or rejects=True, which keeps such lines apart"
+        elif "encoding" in str(why):
+            hint = "pass encoding='latin-1', for example, or rejects=True, which keeps such lines apart"
+        elif isinstance(why, _TooLong):
+            hint = f"pass dtype={{{why.column!r}: str}}, or {NOT_IN_COLUMNS}"
+        line = self._line(batch, place, rows, lines)
+        fail_step(explain(why, file, line, self._where, hint), self._where)
+
+    def _line(self, batch: pa.RecordBatch, place: int, rows: pa.Array | None, lines: Lines) -> int | None:
+        """The number of the line at which a record begins."""
+        if records.LINE in batch.schema.names:
+            found: int = batch.column(records.LINE)[place].as_py()
+            return found
+        return lines.number(place if rows is None else rows[place].as_py())
+
+    def _what_is_wrong(self, batch: pa.RecordBatch, place: int) -> tuple[bytes, Unreadable]:
+        """The bytes of a record, and why it is wrong."""
+        wrong = batch.column(_WRONG)[place].as_py()
+        [raw] = batch.column(_RAW).slice(place, 1).cast(pa.binary()).to_pylist()
         if wrong.startswith(_TOO_LONG):
-            name = wrong.removeprefix(_TOO_LONG)
-            what = f"the column {name} of {file} has a whole number of more than 64 bits, which Spark cannot hold"
-            hint = f"pass dtype={{{name!r}: str}}, or {NOT_IN_COLUMNS}"
-            return refusal(ValueError, what, where=self._where, hint=hint)
-        kind = self._kinds[wrong].rpartition(" ")[2]
-        hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
-        what = f"the column {wrong} of {file} has a value that is not of type {kind}"
-        return refusal(ValueError, what, where=self._where, hint=hint)
+            return raw, _TooLong(wrong.removeprefix(_TOO_LONG))
+        if wrong:
+            kind = self._kinds[wrong].rpartition(" ")[2]
+            return raw, Unreadable(f"the value of {wrong} is not of type {kind}", wrong)
+        encoding = self._options.get("encoding") or "utf-8"
+        try:
+            text = comment_remover(self._options)(raw.decode(encoding))
+        except (UnicodeDecodeError, LookupError):
+            return raw, Unreadable(f"the record has bytes that the encoding {encoding} does not have")
+        if re.fullmatch(ends_in_quote(self._options), text):
+            return raw, Unreadable("the record leaves a quote open")
+        found, wanted = len(records.fields_of(text, self._options)), len(self._names)
+        if found != wanted:
+            return raw, Unreadable(f"the record has {found} field{'s' * (found != 1)} instead of {wanted}")
+        return raw, Unreadable("the record is not CSV")
 
-    def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
-        """The records; a header with other columns is an error, since its whole file would be wrong."""
+    def _records(self, batch: pa.RecordBatch, file: str) -> tuple[pa.RecordBatch, pa.Array | None]:
+        """The rows that are records, and their places in the batch if these are not all."""
+        rows: pa.Array | None = None
+        if _IS_RECORD in batch.schema.names and not pc.all(batch.column(_IS_RECORD)).as_py():
+            rows = pc.indices_nonzero(batch.column(_IS_RECORD))
+            batch = batch.filter(batch.column(_IS_RECORD))
+        if _HEAD in batch.schema.names:
+            rest = self._without_headers(batch, file)
+            if rest is not None:
+                places = pc.indices_nonzero(rest)
+                rows = places if rows is None else rows.take(places)
+                batch = batch.filter(rest)
+        return batch, rows
+
+    def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.Array | None:
+        """Finds the rows that are not headers; a header with other columns is an error of its whole file."""
         rest = self._headers.rest(batch.column(_HEAD))
         if rest is None:
-            return batch
+            return None
         are_headers = zip(rest.to_pylist(), batch.column(_IS_HEADER).to_pylist(), strict=True)
         if not all(is_rest or is_header for is_rest, is_header in are_headers):
             what = f"the header of {file} has different columns than earlier files"
             hint = "read such files with a separate pattern, or name the columns with names= and header=0"
             fail_step(refusal(ValueError, what, where=self._where, hint=hint), self._where)
-        return batch.filter(rest)
+        return rest
+
+
+class _TooLong(Unreadable):
+    """A whole number that Spark's own type does not hold."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(
+            f"the value of {column} is a whole number of more than 64 bits, which Spark cannot hold"
+        )
+        self.column = column
 
 
 @dataclass(frozen=True)
@@ -309,16 +390,18 @@ class _RowsOfFiles(TaskRows):
     naming: Naming
     names: tuple[str, ...]  # The first columns that arrive.
     schema: T.StructType
+    counter: LineCounter = field(default_factory=LineCounter)
 
     def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema_of(self.schema)
         named = batch.rename_columns([*self.names, *batch.schema.names[len(self.names) :]])
         first = batch.schema.names.index(FILE)
-        for file, _, start, end in runs_of_files(named.columns[first:], self.naming):
-            yield self._columns(named.slice(start, end - start), file, schema)
+        for file, (name, offset, *_), start, end in runs_of_files(named.columns[first:], self.naming):
+            lines = self.counter.rows(name, offset, end - start)
+            yield self._columns(named.slice(start, end - start), file, lines, schema)
 
-    def _columns(self, batch: pa.RecordBatch, file: str, schema: pa.Schema) -> pa.RecordBatch:
-        rows = self.records.columns(batch, file)
+    def _columns(self, batch: pa.RecordBatch, file: str, lines: Lines, schema: pa.Schema) -> pa.RecordBatch:
+        rows = self.records.columns(batch, file, lines)
         columns = [
             rows.column(each.name)
             if each.name in rows.schema.names

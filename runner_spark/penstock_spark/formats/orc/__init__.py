@@ -6,6 +6,7 @@ from penstock_spark.formats.format import Format
 from penstock_spark.formats.orc.scan import (
     open_orc,
     open_orc_stream,
+    open_orc_with_rejects,
     records_of_file,
     schema_before_opening,
     type_of_orc,
@@ -20,4 +21,5 @@ ORC = Format(
     schema=schema_before_opening,
     files=orc_files,
     read_file=records_of_file,
+    open_with_rejects=open_orc_with_rejects,
 )

@@ -44,6 +44,7 @@ from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.parts import PartsReader, make_empty_scan, scan_of_parts
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan, prune_schema
 from penstock_spark.sources.stream_files import make_schema_error, stream_files
+from penstock_spark.sources.whole_read import scan_with_rejects
 
 
 def records_of_file(file: BinaryIO, name: str, columns: tuple[str, ...] | None) -> Iterator[Any]:
@@ -102,6 +103,11 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
         return frame
 
     return replace(scan, make_columns=make_columns)
+
+
+def open_orc_with_rejects(source: OrcSource, spark: SparkSession, where: str) -> Scan:
+    """The records of files, each of which must fit into a task's memory. Files that are not ORC are rejects."""
+    return scan_with_rejects(open_orc_stream, source, spark, where)
 
 
 def schema_before_opening(source: OrcSource) -> T.StructType | None:

@@ -60,6 +60,7 @@ from penstock_spark.sources.contents import (
 )
 from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.later_columns import LaterColumns, list_nested_names
+from penstock_spark.sources.line_numbers import Lines
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.parts import scan_of_parts
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan, prune_schema
@@ -255,7 +256,7 @@ def open_parquet_stream(
     in_files = values.without_columns(found.wanted)
     frame = files.load(spark.readStream.schema(in_files), "parquet")
 
-    def decode_part(batch: pa.RecordBatch, file: str) -> list[Any]:
+    def decode_part(batch: pa.RecordBatch, file: str, lines: Lines) -> list[Any]:
         return decode(values.added(batch, file).select(found.wanted.names) if values.names else batch)
 
     columns = [*map(_column, in_files.names), *place_columns(stream)]

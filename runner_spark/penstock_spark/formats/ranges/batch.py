@@ -15,7 +15,14 @@ _TASKS_MAX = 1_000
 """All tasks get to know all ranges, so there are not too many of them."""
 
 
-def open_ranges(description: RangesOfSource, spark: SparkSession, where: str) -> Scan:
+def open_ranges_with_rejects(description: RangesOfSource, spark: SparkSession, where: str) -> Scan:
+    """Opens everything that exists now, and keeps elements that cannot be decoded."""
+    return open_ranges(description, spark, where, has_rejects=True)
+
+
+def open_ranges(
+    description: RangesOfSource, spark: SparkSession, where: str, *, has_rejects: bool = False
+) -> Scan:
     """Opens everything that exists now."""
     source = description.source
     parallelism = parallelism_of(spark)
@@ -26,4 +33,4 @@ def open_ranges(description: RangesOfSource, spark: SparkSession, where: str) ->
     finally:
         ask_source(source.close, where)
     tasks = distribute_ranges(ranges, _TASKS_MAX)
-    return scan_of_parts(spark, BatchReader(source, tasks, where))
+    return scan_of_parts(spark, BatchReader(source, tasks, where, has_rejects))

@@ -13,13 +13,14 @@ from pyspark.sql import types as T
 
 from penstock.error import noun_for, refusal
 from penstock.io.custom.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
+from penstock.io.rejects import Position, Rejected, reject, say_why
 from penstock_spark.columns.types import arrow_schema_of
 from penstock_spark.columns.values import cast_to_python_types, to_rows
 from penstock_spark.formats.ranges.positions import RetryLimit
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.sources.parts import PartsReader
-from penstock_spark.sources.scan import Part, Rejected
+from penstock_spark.sources.scan import Part
 from penstock_spark.worker.batch import Batch
 
 
@@ -64,9 +65,7 @@ class _Reading:
             self._parts, self._to_leave_out = iter(self._source.read(self._piece)), self._given
         try:
             for part in self._parts:
-                values, times_micros = (
-                    (part, None) if self._as_columns else _check_part(self._source, part, self._has_rejects)
-                )
+                values, times_micros = (part, None) if self._as_columns else self._checked(part)
                 left_out = min(self._to_leave_out, len(values))
                 self._to_leave_out -= left_out
                 if left_out < len(values):
@@ -80,10 +79,27 @@ class _Reading:
             raise refusal(ValueError, what, hint="let read() yield the same elements each time")
         return None
 
+    def _checked(self, part: Any) -> tuple[list[Any], Sequence[int] | None]:
+        values, times_micros = _check_part(self._source, part)
+        for place, value in enumerate(values):
+            if type(value) is UnreadableElement:
+                source = value.source or self._piece.partition
+                if not self._has_rejects:
+                    raise explain_unreadable(source, value) from value.error
+                values[place] = Rejected(reject(source, value.position, value.raw, value.error))
+        return values, times_micros
 
-def _check_part(
-    source: RangeSource[Any], part: Any, has_rejects: bool
-) -> tuple[list[Any], Sequence[int] | None]:
+
+def explain_unreadable(source: str, element: UnreadableElement) -> Exception:
+    """Returns the error of an element that cannot be decoded, with its place."""
+    if element.position == Position():
+        return element.error
+    what = f"{element.position.after(source)}: the record cannot be read: {say_why(element.error)}"
+    hint = "correct the deserializer, or pass rejects=True, which keeps such records apart"
+    return refusal(ValueError, what, where="", hint=hint)
+
+
+def _check_part(source: RangeSource[Any], part: Any) -> tuple[list[Any], Sequence[int] | None]:
     times_micros = None
     if isinstance(part, TimedElements):
         part, times_micros = part.elements, part.times_micros
@@ -98,13 +114,7 @@ def _check_part(
     if isinstance(part, str | bytes) or not isinstance(part, Sequence):
         what = f"read() has yielded {noun_for(part)}, which is not a list of elements"
         raise refusal(TypeError, what, hint="yield lists of elements, such as yield [element]")
-    values = list(part)
-    for place, value in enumerate(values):
-        if type(value) is UnreadableElement:
-            if not has_rejects:
-                raise value.error
-            values[place] = Rejected(value.raw, value.error)
-    return values, times_micros
+    return list(part), times_micros
 
 
 @dataclass(frozen=True)
@@ -112,9 +122,10 @@ class BatchReader(PartsReader):
     source: RangeSource[Any]
     parts: Sequence[Sequence[SourceRange]]
     where: str
+    has_rejects: bool = False
 
     def read(self, piece: SourceRange) -> Iterator[list[Any] | Batch]:
-        for values, times_micros in parts_of(self.source, piece, False, self.where):
+        for values, times_micros in parts_of(self.source, piece, self.has_rejects, self.where):
             yield values if times_micros is None else Batch(values, list(times_micros))
 
 

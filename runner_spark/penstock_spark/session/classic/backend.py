@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
+from penstock.scalars.spark_forms import quote_name
 from penstock.utils import clock
 from penstock_spark.session.backend import (
     Backend,
@@ -108,6 +109,10 @@ class ClassicBackend(Backend):
     def app_name(self) -> str:
         return str(self.spark.sparkContext.appName)
 
+    @property
+    def page(self) -> str:
+        return self.spark.sparkContext.uiWebUrl or ""
+
     def parallelism(self) -> int:
         return self.spark.sparkContext.defaultParallelism
 
@@ -166,6 +171,17 @@ class ClassicBackend(Backend):
             jvm: JVMView = context._jvm
             kept[kind, names] = jvm.PythonUtils.toSeq(columns)
         return kept[kind, names]
+
+    def session_of_queries(self, settings: Mapping[str, str], where: str) -> SparkSession:
+        session: SparkSession = self.spark.newSession()
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        return session
+
+    def frame_of_query(self, text: str, tables: Mapping[str, DataFrame]) -> DataFrame:
+        for name, frame in tables.items():
+            frame.createOrReplaceTempView(quote_name(name))
+        return self.spark.sql(text)
 
     def check_query(self, text: str) -> None:
         self.spark._jsparkSession.sessionState().sqlParser().parseQuery(text)

@@ -7,6 +7,7 @@ import functools
 import logging
 import os
 import pickle
+import re
 import tempfile
 import threading
 import weakref
@@ -16,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import pyspark
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.connect.plan import SQL, SubqueryAlias
 from pyspark.sql.functions import asc, col, spark_partition_id
 
 from penstock.error import UnsupportedByRunner
@@ -26,10 +29,13 @@ from penstock_spark.session.connect.opening import Patience, opened_sessions, ve
 from penstock_spark.session.connect.reports import ObservedReports
 from penstock_spark.session.connect.served_batches import ServedQuery
 from penstock_spark.session.connect.server_life import at_loss, client_of, end_without_retries
+from penstock_spark.session.connect.shared_folders import check_workers_see
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
-from penstock_spark.session.connect.travelling import note_archive, sent_archives
+from penstock_spark.session.connect.travelling import carry_archive, note_archive, sent_archives
 from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.meaning import SQL_MEANING
+from penstock_spark.session.sizes import bytes_of
+from penstock_spark.session.spark_versions import check_clones, version_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +50,17 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 _OWN_FILES = "spark.sql.artifact.isolation.enabled"
 """The property of a session that decides, when it is made, whether it shares its files with all others that do."""
+
+_ESCAPED = re.compile(r"""[\x00-\x20"#%<>?\[\\\]^`{|}\x7f-\xa0]""")
+"""A letter of a path that Java's addresses escape."""
+
+_UTC = frozenset(
+    {"UTC", "Etc/UTC", "GMT", "Etc/GMT", "GMT0", "UCT", "Etc/UCT", "Universal", "Zulu", "Z", "+00:00"}
+)
+"""The names of one time zone."""
+
+_SIZE_OF_ROWS = "spark.sql.session.localRelationSizeLimit"
+"""The property with the size of the rows that a program may send."""
 
 _making = threading.Lock()
 
@@ -111,10 +128,15 @@ class ConnectBackend(Backend):
     def app_name(self) -> str:
         return str(self.spark.conf.get("spark.app.name", "penstock"))
 
+    @property
+    def page(self) -> str:
+        return ""
+
     def parallelism(self) -> int:
         return _parallelism(self.spark)
 
     def clone(self, conf: Mapping[str, str], is_fresh: bool = True) -> SparkSession:
+        check_clones(self.version, pyspark.__version__)
         # The workers of each session are processes of its own, whose start takes seconds.
         state = {**self.spark.conf.getAll, **conf}
         kept = _clones.get(self._session)
@@ -123,6 +145,7 @@ class ConnectBackend(Backend):
         clone = _clone_with_own_files(self.spark)
         for name, value in conf.items():
             _set(clone, name, value)
+        _write_sizes_as_numbers(clone, self.version)
         _clones[self._session] = _Clone(clone, state)
         _open.add(clone)
         client_of(clone).set_retry_policies([Patience()])
@@ -155,6 +178,27 @@ class ConnectBackend(Backend):
     def sort(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
         return frame.sortWithinPartitions(*map(asc, names))
 
+    def session_of_queries(self, settings: Mapping[str, str], where: str) -> SparkSession:
+        # A query runs in the session of its readers, by the settings of that.
+        for name, value in settings.items():
+            found = self.spark.conf.get(name, None)
+            if found != value and not {found, value} <= _UTC:
+                raise UnsupportedByRunner(
+                    f"a query on a Spark Connect server runs by the settings of the session, and {name} is {found}",
+                    where=where,
+                    hint=f"call spark.conf.set({name!r}, {value!r}) before the pipeline runs",
+                )
+        return self.spark
+
+    def frame_of_query(self, text: str, tables: Mapping[str, DataFrame]) -> DataFrame:
+        # With views of a session, the query would have no meaning in another one.
+        views = [SubqueryAlias(cast("Any", frame)._plan, name) for name, frame in tables.items()]
+        kind = cast("type[Any]", type(self.spark.range(0)))
+        frame = cast("DataFrame", kind(SQL(text, views=views), self.spark))
+        # Else it would be analysed later, where nothing explains its errors.
+        _ = frame.schema
+        return frame
+
     def check_query(self, text: str) -> None:
         # Only a query may stand in parentheses. Its other errors are found where it stands alone.
         try:
@@ -176,7 +220,8 @@ class ConnectBackend(Backend):
         """Does nothing: the server compares the versions of Python, and the first task says what is missing."""
 
     def check_workers_see(self, file: str, folder: str) -> None:
-        """Does nothing: the server and its workers are asked when they read it."""
+        if not self.shares_disk and file.startswith("file:"):
+            check_workers_see(self.spark, self.parallelism(), file, folder)
 
     def workers_python(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -185,9 +230,12 @@ class ConnectBackend(Backend):
         return (self._session, name) in _shipped
 
     def ship_archive(self, path: str) -> None:
-        self.spark.addArtifacts(path, pyfile=True)
+        if self.spark.conf.get(_OWN_FILES, "true") == "true":
+            self.spark.addArtifacts(path, pyfile=True)
+            note_archive(path)
+        else:
+            carry_archive(path)
         _shipped.add((self._session, path.rpartition("/")[2]))
-        note_archive(path)
 
     def ship_pages(self, name: str, pages: list[bytes]) -> tuple[Pages, Callable[[], None]]:
         if sum(map(len, pages)) <= _IN_PROGRAM_BYTES_MAX:
@@ -254,7 +302,7 @@ class ConnectBackend(Backend):
         """Returns None: there is no Java here."""
 
     def reads_state_at(self, location: str) -> bool:
-        return True
+        return _ESCAPED.search(location) is None
 
     def process(self) -> int:
         return os.getpid()
@@ -286,6 +334,14 @@ def _clone_with_own_files(spark: SparkSession) -> SparkSession:
             if kept != "true":
                 _set(spark, _OWN_FILES, str(kept))
     return clone
+
+
+def _write_sizes_as_numbers(clone: SparkSession, server: str) -> None:
+    """Writes a size of the session without its unit, which older servers write and newer clients cannot read."""
+    if version_of(server) < version_of(pyspark.__version__):
+        # A server that does not know the property raises an error.
+        with suppress(PySparkException):
+            _set(clone, _SIZE_OF_ROWS, str(bytes_of(str(clone.conf.get(_SIZE_OF_ROWS)))))
 
 
 def _set(spark: SparkSession, name: str, value: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import warnings
 import weakref
 from collections.abc import Mapping
@@ -15,31 +16,59 @@ from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from penstock.error import RunnerError
 from penstock.utils import clock
-from penstock_spark.session.connect.server_life import at_loss, client_of, explain_server_loss, name_of_server
+from penstock_spark.session.connect.server_life import (
+    at_loss,
+    client_of,
+    end_without_retries,
+    explain_server_loss,
+    name_of_server,
+)
 
 _LOGGER = logging.getLogger(__name__)
 
 _RETRIES = 4
 """With its waits, about five seconds. PySpark's own fifteen take more than ten minutes, also for a wrong address."""
 
+_TRIES_OF_A_RUN = 14
+_PAUSE_MILLIS_MAX = 10_000
+"""With both, a run waits for two minutes. PySpark itself waits for more than ten."""
+
 _WARNINGS_SECONDS = 30.0
+
+_REFUSED_SECONDS = 30.0
+"""The time in which a server may listen again: a new one does not know the session that the run needs."""
+
+_REFUSED = re.compile("connection refused", re.IGNORECASE)
 
 
 class Patience(DefaultPolicy):
-    """PySpark's own way to try again, for ten minutes, with a warning in the log."""
+    """Tries again for two minutes, with warnings in the log; for half a minute if nothing listens at the port."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(max_retries=_TRIES_OF_A_RUN, max_backoff=_PAUSE_MILLIS_MAX)
         self._next_warning = clock.monotonic_seconds()
+        self._refused_since = self._refused_last = float("-inf")
 
     def can_retry(self, e: BaseException) -> bool:
-        answer = super().can_retry(e)
-        if answer and clock.monotonic_seconds() >= self._next_warning:
+        if not super().can_retry(e) or self._is_refused_for_long(e):
+            return False
+        if clock.monotonic_seconds() >= self._next_warning:
             self._next_warning = clock.monotonic_seconds() + _WARNINGS_SECONDS
             _LOGGER.warning(
-                "the Spark Connect server does not answer: trying again for ten minutes, unless it has lost the session"
+                "the Spark Connect server does not answer: trying again for up to two minutes, unless it has lost the "
+                "session"
             )
-        return answer
+        return True
+
+    def _is_refused_for_long(self, error: BaseException) -> bool:
+        if not _REFUSED.search(str(error)):
+            return False
+        now = clock.monotonic_seconds()
+        # A longer pause means that the server has answered in between.
+        if now - self._refused_last > _REFUSED_SECONDS:
+            self._refused_since = now
+        self._refused_last = now
+        return now - self._refused_since > _REFUSED_SECONDS
 
 
 _opened: weakref.WeakSet[SparkSession] = weakref.WeakSet()
@@ -63,8 +92,11 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
         client_of(spark).set_retry_policies([])
         spark.stop()
         raise
+    client_of(spark).set_retry_policies([Patience()])
+    end_without_retries()
     _opened.add(spark)
-    for name, value in conf.items():
+    # As in a session that pipelines open without a server.
+    for name, value in {"spark.sql.session.timeZone": "UTC", **conf}.items():
         try:
             spark.conf.set(name, value)
         except PySparkException as error:

@@ -29,6 +29,8 @@ from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.client.core import ChannelBuilder
 
 from penstock.utils import clock
+from penstock_spark.session.connect.opening import Patience
+from penstock_spark.session.connect.server_life import client_of, end_without_retries
 from penstock_spark.session.micro_batches import tag_of_micro_batch
 
 if TYPE_CHECKING:
@@ -273,4 +275,6 @@ def attach(spark: SparkSession, number: str) -> SparkSession:
     own._session_id = own._client._session_id
     # The query ends it.
     own.release_session_on_close = False
+    client_of(attached).set_retry_policies([Patience()])
+    end_without_retries()
     return attached

@@ -70,7 +70,8 @@ _at_loss: list[Callable[[], None]] = []
 _CODE = re.compile(r"status = StatusCode\.([A-Z_]+)")
 
 _SESSION_ENDED = re.compile(
-    r"\[?(?:INVALID_HANDLE\.)?(?:NO_ACTIVE_SESSION|SESSION_(?:CLOSED|CHANGED|NOT_FOUND|NOT_SAME))\b"
+    r"(?:<[^\n]*\n[^\n]*\n\s*details = \")?\[?(?:INVALID_HANDLE\.)?"
+    r"(?:NO_ACTIVE_SESSION|SESSION_(?:CLOSED|CHANGED|NOT_FOUND|NOT_SAME))\b"
     r"|Cannot invoke RPC"
 )
 

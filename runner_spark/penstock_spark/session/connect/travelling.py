@@ -4,11 +4,15 @@ Spark plans the micro-batches of a stream without the session that they belong t
 the folder of all sessions, but Spark brings the archives of a session to its own folder, one level below. And before
 the first micro-batch, Spark asks an operator for its state in a Python that has no archive at all. So what is called
 first needs nothing of this package.
+
+A session that shares its files with all others gets no archive, since that would stay in the list of all others when
+the session has ended, and no task of the server would start any more. There, functions carry the archive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.serializers import CloudPickleSerializer
@@ -23,6 +27,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _sent: dict[str, str] = {}
+_carried: dict[str, bytes] = {}
+
+
+def carry_archive(path: str) -> None:
+    """Lets all functions that travel from now on carry an archive."""
+    _carried[path.rpartition("/")[2]] = Path(path).read_bytes()
 
 
 def note_archive(path: str) -> None:
@@ -83,7 +93,7 @@ def travelling_operator(processor: StatefulProcessor, state: MapOfState) -> Stat
 def _reader(value: T) -> Callable[[], T]:
     """Returns a function that returns the value in a task; it uses nothing of this module."""
     pickled: bytes = CloudPickleSerializer().dumps(value)  # type: ignore[no-untyped-call]
-    archives = tuple(_sent)
+    archives = {**dict.fromkeys(_sent), **_carried}
 
     def read() -> T:
         import contextlib
@@ -92,13 +102,16 @@ def _reader(value: T) -> Callable[[], T]:
         import pickle
         import shutil
         import sys
+        import tempfile
 
         from pyspark import SparkFiles
 
         folder = ""
         with contextlib.suppress(Exception):
             folder = SparkFiles.getRootDirectory()
-        for name in archives if folder else ():
+        if not folder and any(archives.values()):
+            folder = tempfile.mkdtemp(prefix="penstock-")
+        for name, content in archives.items() if folder else ():
             path = os.path.join(folder, name)
             own = [] if os.path.exists(path) else glob.glob(os.path.join(glob.escape(folder), "*", name))
             # A session's folder may go before this process does. The name says what is in the archive.
@@ -106,6 +119,10 @@ def _reader(value: T) -> Callable[[], T]:
                 with contextlib.suppress(OSError):
                     shutil.copyfile(found, f"{path}.{os.getpid()}")
                     os.replace(f"{path}.{os.getpid()}", path)
+            if content is not None and not os.path.exists(path):
+                with open(f"{path}.{os.getpid()}", "wb") as file:
+                    file.write(content)
+                os.replace(f"{path}.{os.getpid()}", path)
             if os.path.exists(path):
                 if path not in sys.path:
                     sys.path.insert(0, path)

@@ -7,19 +7,20 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from penstock.io.kafka import KafkaRecord
+from penstock.io.rejects import ELEMENTS_REJECTED, Position, Rejected, RejectedRecord, reject
 from penstock.io.streaming.schedules import ScheduledSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.stream_times import MicrosOf
 from penstock.io.streaming.watermark_policy import Recorded
 from penstock.metrics.execution import Snapshot
-from penstock.tracebacks import format_failure
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.source_watermarks import ENDED, Estimator, Summary
 from penstock_spark.sources.heartbeats import ClockPeriod, HeartbeatDecoder
-from penstock_spark.sources.scan import Part, Rejected
+from penstock_spark.sources.scan import Part
 from penstock_spark.stream.program import LevelProgram, ReadingSpec
 from penstock_spark.stream.transport.outbox import Outbox, Row
 from penstock_spark.stream.transport.stream_stage import StreamStage
@@ -30,11 +31,7 @@ from penstock_spark.worker.messages import EARLIEST, LogicalTime, Place
 from penstock_spark.worker.program import TotalsRoot
 
 AHEAD = ("penstock", "elements_ahead_of_the_clock")
-REJECTED = ("penstock", "elements_rejected")
 _ELEMENTS_AT_ONCE = 200_000
-
-FailedElement = tuple[Any, tuple[type, str, list[str]]]
-"""A rejected element and its error, in the form of ``with_exception_handling``."""
 
 
 class Arrival(NamedTuple):
@@ -43,8 +40,8 @@ class Arrival(NamedTuple):
     tick_micros: int | None  # The tick of recorded arrival times; None for the time of the micro-batch.
     batch: Batch
     summary: Summary | None  # What the watermark needs to know of them.
-    # Elements with unknown times, as values for the output that takes them.
-    rejected: tuple[FailedElement, ...] = ()
+    # Records that cannot be read, and elements with unknown times.
+    rejected: tuple[RejectedRecord, ...] = ()
     ahead: int = 0  # The number of elements too far ahead of the clock to move the watermark.
     # The position of the elements in the source; empty if they come in the order of reading.
     place: Place = ()
@@ -128,7 +125,7 @@ class SourceTask:
             yield len(part.values)
         if arrival.rejected:
             assert self._spec.rejects is not None
-            self._count(REJECTED, len(arrival.rejected))
+            self._count(ELEMENTS_REJECTED, len(arrival.rejected))
             done(self._stage.sized_for(self._spec.rejects).push(Batch(list(arrival.rejected))))
         if arrival.ahead:
             self._count(AHEAD, arrival.ahead)
@@ -164,6 +161,7 @@ class StreamReader:
         self._tick_micros = source.tick_micros
         self._max_ahead_micros = source.max_ahead_micros
         self._has_rejects = source.has_rejects
+        self._name = source.source.describe()
 
     def __call__(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for part in self._decode(record):
@@ -171,18 +169,23 @@ class StreamReader:
             values, events, arrivals = self._times(kept, bad, clock_micros)
             yield from self._arrivals(values, events, arrivals, bad, part)
 
-    def _parted(self, part: Part) -> tuple[Part, list[FailedElement]]:
+    def _parted(self, part: Part) -> tuple[Part, list[RejectedRecord]]:
         """The part without the values that could not be parsed, and these."""
         values, times_micros = part.values, part.times_micros
         if Rejected not in set(map(type, values)):
             return part, []
-        bad = [_letter(value.raw, value.error) for value in values if type(value) is Rejected]
+        bad = [value.record for value in values if type(value) is Rejected]
         places = [place for place, value in enumerate(values) if type(value) is not Rejected]
         times = None if times_micros is None else [times_micros[place] for place in places]
-        return part._replace(values=[values[place] for place in places], times_micros=times), bad
+        numbers = part.numbers
+        return part._replace(
+            values=[values[place] for place in places],
+            times_micros=times,
+            numbers=None if numbers is None else lambda at: numbers(places[at]),
+        ), bad
 
     def _times(
-        self, part: Part, bad: list[FailedElement], clock_micros: int
+        self, part: Part, bad: list[RejectedRecord], clock_micros: int
     ) -> tuple[list[Any], list[int], int | list[int]]:
         """The values with known times, their event times, and their arrival times."""
         events, arrivals = self._event_time_of, self._arrival_time_of
@@ -199,24 +202,36 @@ class StreamReader:
             if not self._has_rejects:
                 fail_step(error, self._where)
         kept, own_events, own_arrivals = [], [], []
-        for value, time_micros in zip(values, own, strict=True):
+        for at, (value, time_micros) in enumerate(zip(values, own, strict=True)):
             try:
                 event = time_micros if events is None else events(value)
                 arrival = clock_micros if arrivals is None else arrivals(value)
             except Exception as error:
-                bad.append(_letter(value, error))
+                bad.append(self._without_time(part, at, error))
                 continue
             kept.append(value)
             own_events.append(event)
             own_arrivals.append(arrival)
         return kept, own_events, clock_micros if arrivals is None else own_arrivals
 
+    def _without_time(self, part: Part, place: int, error: Exception) -> RejectedRecord:
+        """The record of an element that has no usable time; `error` says which one."""
+        line = None if part.numbers is None else part.numbers(place)
+        element = part.values[place]
+        if isinstance(element, KafkaRecord):
+            position = Position(None, element.partition, element.offset)
+            return reject(element.topic, position, element.value, error)
+        found = reject(part.source or str(part.partition) or self._name, Position(line), element, error)
+        asked = [each for each in (self._event_time_of, self._arrival_time_of) if each is not None]
+        names = [each.selector for each in asked if isinstance(each.selector, str)]
+        return found._replace(field=names[0]) if len(asked) == 1 and names else found
+
     def _arrivals(
         self,
         values: list[Any],
         events: list[int],
         arrivals: int | list[int],
-        bad: list[FailedElement],
+        bad: list[RejectedRecord],
         part: Part,
     ) -> Iterator[Arrival]:
         place, partition = part.place, part.partition
@@ -323,7 +338,3 @@ def _times_of(part: Part, times: MicrosOf) -> list[int]:
     if part.columns is not None and isinstance(times.selector, str):
         found = micros_of(part.columns, times.selector)
     return times.of_all(part.values) if found is None else found
-
-
-def _letter(element: object, error: Exception) -> FailedElement:
-    return element, (type(error), repr(error), format_failure(error))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from penstock.error import noun_for, refusal
+from penstock.io.rejects import UNKNOWN_POSITION, Position
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import Streamable
 
@@ -56,15 +57,20 @@ class TimedElements:
 class UnreadableElement:
     """Replaces an element that cannot be decoded (penstock's own).
 
-    It is an error of the step, unless the stream has an output for rejects, which then receives `raw`.
+    It is an error of the step, unless the read has an output for rejects, which then receives a
+    `penstock.io.rejects.RejectedRecord`.
 
     Attributes:
         raw: The stored form, such as the bytes of a message.
         error: Why it cannot be decoded.
+        source: The name of what has it, such as a file or a topic; by default the name of the range's partition.
+        position: Where it is there.
     """
 
     raw: Any
     error: Exception
+    source: str | None = None
+    position: Position = UNKNOWN_POSITION
 
 
 class RangeSource(abc.ABC, Generic[ElementT]):
@@ -301,7 +307,6 @@ class RangesOfSource(Streamable):
     source: RangeSource[Any]
 
     reads_files = False
-    rejects_text = True
     limits_records = True
     has_partitions = True
 
@@ -328,6 +333,9 @@ class ReadFromSource(SourceTransform[ElementT]):
 
     Args:
         source: The source. Another type raises a TypeError.
+        label: The name of the step.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each `UnreadableElement`; otherwise it is an error.
 
     >>> class Nothing(NumberedSource[int]):
     ...     def bounds(self): return {}
@@ -336,8 +344,10 @@ class ReadFromSource(SourceTransform[ElementT]):
     'Nothing'
     """
 
-    def __init__(self, source: RangeSource[ElementT], label: str | None = None) -> None:
+    def __init__(
+        self, source: RangeSource[ElementT], label: str | None = None, *, rejects: bool = False
+    ) -> None:
         if not isinstance(source, RangeSource):
             what = f"ReadFromSource reads a RangeSource, but got {noun_for(source)}"
             raise refusal(TypeError, what, hint="derive your class from RangeSource or NumberedSource")
-        super().__init__(RangesOfSource(source), label)
+        super().__init__(RangesOfSource(source), label, rejects=rejects)

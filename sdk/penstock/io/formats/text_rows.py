@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.checks.similar_names import hint_at_name
 from penstock.construction.pvalue import PCollection
@@ -22,6 +22,10 @@ from penstock.io.formats.record_types import field_names
 from penstock.io.sink_transforms import SinkTransform
 from penstock.io.source_transforms import SourceTransform
 from penstock.transforms.elements.field_checks import check_field_names
+
+if TYPE_CHECKING:
+    from penstock.construction.pvalue import MainAndTagged, PBegin
+    from penstock.io.rejects import RejectedRecord
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,16 @@ class ReadTextRows(SourceTransform[Row]):
 
     def infer_output_type(self, input_type: object) -> object:
         return Row
+
+
+if TYPE_CHECKING:
+
+    class ReadWithRejects(ReadTextRows):
+        """Shows the two outputs of ``rejects=True`` to type checkers."""
+
+        def expand(  # type: ignore[override]
+            self, pbegin: PBegin
+        ) -> MainAndTagged[Row, PCollection[RejectedRecord]]: ...
 
 
 class WriteTextRows(SinkTransform[FileResult]):

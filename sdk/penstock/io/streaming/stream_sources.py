@@ -8,18 +8,16 @@ from typing import Any
 from penstock.checks.window_lengths import positive_micros
 from penstock.error import make_value_error, refusal
 from penstock.graph import InlineValues, Source
+from penstock.io.rejects import REJECTED
 from penstock.io.streaming.stream_times import MicrosOf, PartOf, Selector
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import IngressTime
 from penstock.utils.timestamp import DurationTypes
 
-__all__ = ["ACCEPTED", "REJECTED", "StreamSource", "Streamable"]
+__all__ = ["ACCEPTED", "REJECTED", "SourceWithRejects", "StreamSource", "Streamable"]
 
 ACCEPTED = "accepted"
 """The name of the main output of a stream with two outputs."""
-
-REJECTED = "rejected"
-"""The tag of the output for elements without a usable time and for rows that cannot be parsed."""
 
 MAX_RECORDS = "maxRecordsPerBatch"
 """The option with the limit of records in a micro-batch."""
@@ -32,8 +30,6 @@ class Streamable(Source):
 
     reads_files: bool = True
     """True if it reads files, so that a micro-batch may be limited to some of them."""
-    rejects_text: bool = False
-    """True if rows that cannot be parsed are rejected as text, not as elements."""
     limits_records: bool = False
     """True if a micro-batch may be limited to some records."""
     has_times: bool = False
@@ -52,6 +48,21 @@ class Streamable(Source):
     def known_fields(self) -> tuple[str, ...] | None:
         """Returns the fields of the elements, if the description has them; None if only the data does."""
         return None
+
+
+@dataclass(frozen=True)
+class SourceWithRejects(Source):
+    """A bounded source whose elements are its own, and a `penstock.io.rejects.Rejected` for each record that is not.
+
+    >>> from penstock.io.formats.text_source import TextSource
+    >>> SourceWithRejects(TextSource("/logs/*.txt")).describe()
+    'text /logs/*.txt with rejects'
+    """
+
+    source: Source
+
+    def describe(self) -> str:
+        return f"{self.source.describe()} with rejects"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ from typing import Any
 
 from penstock.checks.similar_names import find_nearest
 from penstock.construction.pipeline import Pipeline
-from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
 from penstock.elements.row import Row
@@ -24,6 +23,7 @@ from penstock.sql.tables.table import Table, expand_variables, make_absolute
 from penstock.sql.tables.transforms import (
     REJECT_COLUMNS,
     ReadTable,
+    WriteRejected,
     WriteTable,
     make_reject_folder,
     refuse_as_sql,
@@ -113,7 +113,7 @@ class JobPipeline:
                 refuse_as_sql(error, table)
         return self._read[name]
 
-    def _rejects(self, table: Table) -> PTransform[Any, Any] | None:
+    def _rejects(self, table: Table) -> WriteRejected | None:
         option = table.rejects
         if option is None:
             return None
@@ -125,11 +125,14 @@ class JobPipeline:
             table.script.refuse(what, option.value_at, hint)
         if other is not None and other.types and not _takes_rejects(other):
             what = f"the table {other.name!r} has different columns than what {table.name!r} rejects"
-            hint = f"write CREATE TABLE {other.name} (record STRING, reason STRING) WITH (…)"
+            known = ", ".join(f"{each.name} {each.type.name}" for each in REJECT_COLUMNS)
+            hint = f"write CREATE TABLE {other.name} (source STRING, line BIGINT, reason STRING) WITH (…)"
+            hint += f"; it may have these columns: {known}"
             table.script.refuse(what, option.value_at, hint)
         if other is None:
             return make_reject_folder(make_absolute(expand_variables(option, table.script)))
-        return WriteTable(other, other.types or REJECT_COLUMNS)
+        columns = other.types or REJECT_COLUMNS
+        return WriteRejected(columns, WriteTable(other, columns))
 
     def _view(self, name: str, query: BoundQuery) -> PCollection[Any]:
         """The changes of a view that is computed once."""
@@ -165,9 +168,9 @@ class JobPipeline:
 
 
 def _takes_rejects(table: Table) -> bool:
-    """True if a table has the columns of rejected records."""
-    wanted = [(each.name, each.type.name) for each in REJECT_COLUMNS]
-    return [(each.name.lower(), each.type.name) for each in table.types] == wanted
+    """True if a table has columns of rejected records, and no others."""
+    known = {each.name: each.type.name for each in REJECT_COLUMNS}
+    return all(known.get(each.name) == each.type.name for each in table.types)
 
 
 def _is_plain(text: str, query: BoundQuery) -> bool:

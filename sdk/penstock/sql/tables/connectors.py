@@ -66,7 +66,7 @@ class TableConnector:
         always_streams: Whether it is read as a stream, unless the job is a batch.
         needs_columns: Whether the data does not tell its columns.
         finds_in_engine: Whether only Spark finds the columns of the data.
-        rejects: Whether malformed records may be kept apart by the column ``_corrupt_record``.
+        rejects: Whether `read` has an argument ``rejects``, which keeps records apart that cannot be read.
 
     Example: ``TableConnector(read=ReadScores, write=WriteScores)``.
     """
@@ -127,7 +127,7 @@ def _spark_files(format: str, rejects: bool = False) -> TableConnector:
     )
 
 
-def _typed_files(format: str, read: Make) -> TableConnector:
+def _typed_files(format: str, read: Make, rejects: bool = False) -> TableConnector:
     """A format of files that know their types."""
     return TableConnector(
         read,
@@ -137,6 +137,7 @@ def _typed_files(format: str, read: Make) -> TableConnector:
         known=spark_settings.of_format(format),
         schema="spark",
         file_pattern="file_pattern",
+        rejects=rejects,
         **_MODES,
     )
 
@@ -147,6 +148,7 @@ _DATABASE = TableConnector(
 _KAFKA = TableConnector(
     ReadFromKafka,
     WriteToKafka,
+    rejects=True,
     names={"consumer_config": "properties", "producer_config": "properties", "topics": "topic"},
     hidden=frozenset(
         [
@@ -163,7 +165,7 @@ CONNECTORS: Mapping[str, TableConnector] = {
     "json": _spark_files("json", rejects=True),
     "text": _spark_files("text"),
     "parquet": _typed_files("parquet", ReadFromParquet),
-    "orc": _typed_files("orc", ReadFromOrc),
+    "orc": _typed_files("orc", ReadFromOrc, rejects=True),
     "avro": TableConnector(
         ReadFromAvro,
         functools.partial(WriteToAvro, file_name_suffix=".avro"),
@@ -171,6 +173,7 @@ CONNECTORS: Mapping[str, TableConnector] = {
         hidden=_FILES | {"file_name_suffix", "shard_name_template", "mime_type"},
         file_pattern="file_pattern",
         file_prefix="file_path_prefix",
+        rejects=True,
     ),
     "delta": TableConnector(ReadFromDelta, WriteToDelta, hidden=frozenset({"value"}), **_MODES),
     "delta_changes": TableConnector(

@@ -147,7 +147,7 @@ def make_table(declared: CreateTable, script: Script) -> Table:
         script.refuse(
             what, table.rejects.at, "leave rejects out, or declare a WATERMARK, which makes it a stream"
         )
-    if table.rejects is not None and connector.rejects and not table.types:
+    if table.rejects is not None and connector.finds_in_engine and not table.types:
         what = f"the table {table.name!r} rejects what does not fit its columns, and declares none"
         script.refuse(what, table.rejects.at, "declare the columns after the name of the table")
     return table

@@ -6,19 +6,18 @@ import inspect
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast, get_type_hints
 
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.row import Row
 from penstock.error import split_hint
-from penstock.io.kafka import KafkaRecord
+from penstock.io.rejects import RejectedRecord
 from penstock.io.sink_transforms import TableSinkTransform
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.sparkio import WriteToSpark
-from penstock.io.streaming.stream_sources import REJECTED
 from penstock.relations.upserts import Upserts
-from penstock.scalars.types import STRING, from_hint
+from penstock.scalars.types import from_hint
 from penstock.sql.errors import SqlError
 from penstock.sql.plan.relations import ColumnDef, Columns
 from penstock.sql.tables.columns import row_hint, spark_schema
@@ -27,18 +26,15 @@ from penstock.sql.tables.declared_records import row_of_record
 from penstock.sql.tables.latest_rows import LatestRows
 from penstock.sql.tables.records import FieldOfRecord, RecordsOfRows, RowsOfRecords
 from penstock.sql.tables.table import Table
-from penstock.transforms.elements.pardo import Filter, Map
-from penstock.transforms.grouping.group_by_key import Flatten
+from penstock.transforms.elements.pardo import Map
 from penstock.typehints import KV, row_type
 from penstock.typehints import Any as AnyHint
 
-REJECT_COLUMNS = (ColumnDef("record", STRING), ColumnDef("reason", STRING))
-"""The columns of a table of rejected records."""
-
-_MALFORMED = "_corrupt_record"
-_REASON = (
-    "the record does not fit the columns of the table: a field is missing or too many, or is not of its type"
+REJECT_COLUMNS = tuple(
+    ColumnDef(name, from_hint(hint).or_null()) for name, hint in get_type_hints(RejectedRecord).items()
 )
+"""The columns of a table of rejected records: the fields of a `penstock.io.rejects.RejectedRecord`."""
+
 _WILDCARDS = frozenset("*?[{")
 
 
@@ -56,6 +52,24 @@ def read_columns(table: Table) -> PTransform[Any, Any]:
     return make(**arguments)
 
 
+class WriteRejected(PTransform[Any, Any]):
+    """Writes rejected records, or those columns of them that a table has.
+
+    Args:
+        columns: The columns.
+        write: Writes rows with these columns.
+    """
+
+    def __init__(self, columns: Columns, write: PTransform[Any, Any]) -> None:
+        super().__init__()
+        self._columns = columns
+        self._write = write
+
+    def expand(self, pcoll: PCollection[Any]) -> object:
+        row = Map(RowOf(tuple(each.name for each in self._columns)))
+        return pcoll | "Columns" >> row.with_output_types(row_hint(self._columns)) | "Write" >> self._write
+
+
 class ReadTable(PTransform[Any, Any]):
     """Reads a table, and writes the records that it rejects to another.
 
@@ -65,7 +79,7 @@ class ReadTable(PTransform[Any, Any]):
         rejects: Writes rejected records; None if they are errors.
     """
 
-    def __init__(self, table: Table, as_stream: bool, rejects: PTransform[Any, Any] | None = None) -> None:
+    def __init__(self, table: Table, as_stream: bool, rejects: WriteRejected | None = None) -> None:
         super().__init__()
         self._table = table
         self._as_stream = as_stream
@@ -73,28 +87,14 @@ class ReadTable(PTransform[Any, Any]):
 
     def expand(self, pbegin: PBegin) -> Any:
         table, connector = self._table, self._table.connector
-        marks_malformed = self._rejects is not None and connector.rejects
-        read = self._read(marks_malformed)
-        rejected: list[PCollection[Any]] = []
-        if self._as_stream:
-            rows, letters = self._stream(pbegin, read)
-            if letters is not None:
-                rejected.append(
-                    letters | "Rejected" >> Map(_reject).with_output_types(row_hint(REJECT_COLUMNS))
-                )
-        else:
-            rows = pbegin | "Read" >> read
-        if marks_malformed:
-            malformed = rows | "Malformed" >> Filter(_is_malformed)
-            rejected.append(
-                malformed | "Malformed records" >> Map(_malformed).with_output_types(row_hint(REJECT_COLUMNS))
-            )
-            names = tuple(each.name for each in table.types)
-            rows = rows | "Well formed" >> Filter(_is_well_formed)
-            rows = rows | "Columns" >> Map(RowOf(names)).with_output_types(row_hint(table.types))
-        if rejected and self._rejects is not None:
-            both = rejected[0] if len(rejected) == 1 else tuple(rejected) | "All rejected" >> Flatten()
-            _ = both | "Write rejected" >> self._rejects
+        # Without words about them, a table that only streams reject has rejects in a batch too.
+        has_rejects = self._rejects is not None and (self._as_stream or connector.rejects)
+        read = self._read(has_rejects and not self._as_stream)
+        found = pbegin | "Read" >> (self._stream(read, has_rejects) if self._as_stream else read)
+        rows = found
+        if has_rejects and self._rejects is not None:
+            rows, rejected = cast(Iterable[PCollection[Any]], found)
+            _ = rejected | "Write rejected" >> self._rejects
         if table.records is not None:
             make = LatestRows if table.declared.key else RowsOfRecords
             return rows | "Rows" >> make(row_of_record(table.records), table.types)
@@ -112,7 +112,7 @@ class ReadTable(PTransform[Any, Any]):
         parts: tuple[object, ...] = getattr(rows.element_type, "tuple_types", ())
         return columns_of_type(parts[-1]) if parts else ()
 
-    def _read(self, marks_malformed: bool) -> SourceTransform[Any]:
+    def _read(self, has_rejects: bool) -> SourceTransform[Any]:
         table, connector = self._table, self._table.connector
         assert connector.read is not None
         parameters = inspect.signature(connector.read).parameters
@@ -132,18 +132,21 @@ class ReadTable(PTransform[Any, Any]):
             arguments[connector.file_pattern] = find_files_of(str(arguments[connector.file_pattern]))
         if connector.schema == "spark" and connector.finds_in_engine:
             if names:
-                schema = spark_schema(table.types, tuple(each.type for each in table.declared.columns))
-                arguments["schema"] = f"{schema}, {_MALFORMED} STRING" if marks_malformed else schema
+                arguments["schema"] = spark_schema(
+                    table.types, tuple(each.type for each in table.declared.columns)
+                )
             elif table.system == "csv":
                 arguments.setdefault("inferSchema", "true")
         if table.records is not None:
             arguments["value_deserializer"] = table.records.reader()
             arguments["with_metadata"] = bool(table.records.metadata or table.declared.key)
+        if has_rejects:
+            arguments["rejects"] = True
         read = connector.read(**arguments)
         assert isinstance(read, SourceTransform)
         return read
 
-    def _stream(self, pbegin: PBegin, read: SourceTransform[Any]) -> tuple[Any, Any]:
+    def _stream(self, read: SourceTransform[Any], has_rejects: bool) -> SourceTransform[Any]:
         table = self._table
         mark = table.declared.watermark
         selector: FieldOfRecord | FieldInside | str | None = None
@@ -152,13 +155,10 @@ class ReadTable(PTransform[Any, Any]):
         elif mark is not None:
             inside = table.connector.after_read is not None
             selector = FieldInside(mark.column) if inside else mark.column
-        stream = read.as_stream(
-            selector, table.watermark, rejects=self._rejects is not None, **table.stream_arguments
+        stream: SourceTransform[Any] = read.as_stream(
+            selector, table.watermark, rejects=has_rejects, **table.stream_arguments
         )
-        found = pbegin | "Read" >> stream
-        if self._rejects is None:
-            return found, None
-        return found[None], found[REJECTED]
+        return stream
 
 
 def _is_row_type(element_type: object) -> bool:
@@ -206,30 +206,6 @@ class FieldInside:
     def __call__(self, pair: tuple[object, object]) -> object:
         """The value of the field."""
         return 0 if pair[1] is None else getattr(pair[1], self.name)
-
-
-def _is_malformed(row: object) -> bool:
-    return getattr(row, _MALFORMED) is not None
-
-
-def _is_well_formed(row: object) -> bool:
-    return getattr(row, _MALFORMED) is None
-
-
-def _malformed(row: object) -> Row:
-    return Row(record=getattr(row, _MALFORMED), reason=_REASON)
-
-
-def _reject(letter: tuple[object, tuple[object, str, object]]) -> Row:
-    """The row of an element that is rejected."""
-    element, (_, reason, _) = letter
-    text = getattr(element, _MALFORMED, None)
-    if text is not None:
-        return Row(record=text, reason=_REASON)
-    if isinstance(element, KafkaRecord) and isinstance(element.value, bytes):
-        # It is the record as it was read, whose value could not be decoded.
-        element = element.value.decode("utf-8", "replace")
-    return Row(record=element if isinstance(element, str) else str(element), reason=reason)
 
 
 def find_files_of(path: str) -> str:
@@ -330,9 +306,10 @@ class KeyAndRow:
         return (values if len(values) > 1 else values[0]), row
 
 
-def make_reject_folder(path: str) -> PTransform[Any, Any]:
+def make_reject_folder(path: str) -> WriteRejected:
     """Returns a transform that writes rejected records as JSON into a folder."""
-    return WriteToSpark("json", path, mode="append", schema="record STRING, reason STRING")
+    schema = spark_schema(REJECT_COLUMNS)
+    return WriteRejected(REJECT_COLUMNS, WriteToSpark("json", path, mode="append", schema=schema))
 
 
 def refuse_as_sql(error: Exception, table: Table) -> NoReturn:
