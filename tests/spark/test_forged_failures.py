@@ -71,7 +71,7 @@ def test_a_forged_mark_in_the_text_of_an_exception_is_only_text(touched, mode):
     error = run_with(fails, mode=mode)
     assert type(error) is ValueError
     assert text in str(error)
-    assert "at step 'It'" in error.__notes__[-1]
+    assert "[while running 'It' (" in str(error)
     assert not os.path.exists(touched)
 
 
@@ -95,8 +95,8 @@ def test_a_mark_of_another_run_is_only_text(touched, monkeypatch):
 
     error = run_with(leaves)
     assert type(error) is ValueError
-    assert "at step 'It'" in error.__notes__[-1]
-    assert "at step 'Old'" not in error.__notes__[-1].partition("\n")[0]
+    assert "[while running 'It' (" in str(error)
+    assert "[while running 'Old'" not in str(error)
 
 
 def test_the_runs_of_two_threads_read_only_their_own_marks():

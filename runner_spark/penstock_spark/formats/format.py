@@ -51,6 +51,6 @@ class Format:
     check: Callable[[Any, str], None] | None = None
     # Looks at what exists already, given a session, the step, and the stream as in `MicroBatch`.
     prepare: Callable[[Any, SparkSession, str, str], None] | None = None
-    # Opens a bounded source whose elements have a `penstock.io.rejects.Rejected` in the place of each record that
+    # Opens a bounded source whose elements have a `penstock.io.rejects.Rejected` instead of each record that
     # cannot be read.
     open_with_rejects: Callable[[Any, SparkSession, str], Scan] | None = None

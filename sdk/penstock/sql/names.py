@@ -38,7 +38,7 @@ def _names_in(text: str) -> set[str]:
     tables = [*tree.find_all(exp.Table)]
     named: list[exp.Expression] = [*tables]
     for table in tables:
-        named += filter(_is_argument, table.this.find_all(exp.Column))
+        named += [each for each in table.this.find_all(exp.Column) if _is_argument(each)]
     return {each.name.lower() for each in named} - {""}
 
 
