@@ -142,6 +142,40 @@ def test_the_files_that_a_document_names_exist(path: Path) -> None:
     assert [file for file in named if file not in files] == []
 
 
+def broken_tables(text: str) -> list[int]:
+    """Returns the lines of tables that do not render: a header without its rule, a row with another number of cells.
+
+    >>> broken_tables("| a | b |\\n| --- | --- |\\n| 1 | 2 |\\n\\n| a | b | | 1 | 2 |\\n| 3 | 4 |\\n")
+    [5, 6]
+    """
+    found, before, cells = [], 0, 0
+    for number, line in enumerate(_FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), text).split("\n"), 1):
+        before = before + 1 if line.startswith("|") else 0
+        if before == 0:
+            continue
+        bars = len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", line)))
+        cells = bars if before == 1 else cells
+        next_is_rule = before > 1 or re.match(r"\|( *:?-+:? *\|)+$", text.split("\n")[number])
+        if bars != cells or not next_is_rule:
+            found.append(number)
+    return found
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_tables_of_a_document_render(path: Path) -> None:
+    assert broken_tables(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_table_without_a_rule_under_its_header_is_found() -> None:
+    table = "| a | b |\n| --- | --- |\n| `x|y` | 2 |\n"
+    merged = "| a | b | | 1 | 2 |\n| 3 | 4 |\n"
+    assert (broken_tables(table), broken_tables(merged), broken_tables(f"{table}\n{merged}")) == (
+        [],
+        [1, 2],
+        [5, 6],
+    )
+
+
 def test_the_page_of_examples_has_every_example() -> None:
     page = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
     programs = [

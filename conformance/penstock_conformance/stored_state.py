@@ -20,7 +20,7 @@ from penstock_spark.checkpoints.state_table import StateRow, state_rows
 FORMS = ("table", "csv", "json")
 _ROWS = 100
 _CELL_MAX = 40
-_TIMERS_MAX = 100
+_LONGER_CELLS = {"key": 60, "timers": 100}
 _COLUMNS = ("key", "window", "state", "new", "panes", "next pane", "by the clock", "timers")
 
 Cells = dict[str, str]
@@ -64,7 +64,7 @@ def _state(options: argparse.Namespace) -> int:
         sys.path.insert(0, os.getcwd())
     rows = state_rows(options.checkpoint, label=options.step, shows_unreadable=True)
     if options.key is not None:
-        rows = (row for row in rows if options.key in (repr(row.key), str(row.key)))
+        rows = (row for row in rows if options.key in (format_key(row.key), str(row.key)))
     found = list(islice(rows, options.limit + 1))
     shown = sorted(found[: options.limit], key=lambda row: (row.level, row.grouping))
     match options.to:
@@ -131,7 +131,7 @@ def format_table(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> I
 
 
 def _cell(column: str, text: str) -> str:
-    length = _TIMERS_MAX if column == "timers" else _CELL_MAX
+    length = _LONGER_CELLS.get(column, _CELL_MAX)
     printable = "".join(each if each.isprintable() else "·" for each in islice(text, length + 1))
     return printable if len(printable) <= length else f"{printable[: length - 1]}…"
 
@@ -143,7 +143,7 @@ def _cells(row: StateRow) -> Cells:
     else:
         state = "" if value is None else repr(value)
     return {
-        "key": "" if row.key is None else repr(row.key),
+        "key": "" if row.key is None else format_key(row.key),
         "window": format_window(row.window),
         "state": state,
         "new": str(row.new_elements or ""),
@@ -157,6 +157,20 @@ def _cells(row: StateRow) -> Cells:
             for each in row.timers
         ),
     }
+
+
+def format_key(key: object) -> str:
+    """Returns a key as Python writes it, with the windows in it in UTC.
+
+    >>> from penstock.transforms.window import IntervalWindow
+    >>> format_key("amy"), format_key(("amy", IntervalWindow(60, 120)))
+    ("'amy'", "('amy', 1970-01-01 00:01:00 to 00:02:00)")
+    """
+    if isinstance(key, BoundedWindow):
+        return format_window(key)
+    if type(key) is tuple and any(isinstance(each, BoundedWindow) for each in key):
+        return f"({', '.join(map(format_key, key))})"
+    return repr(key)
 
 
 def format_window(window: BoundedWindow) -> str:
@@ -193,14 +207,11 @@ def format_moment(time: Timestamp | None) -> str:
 
 def _fields(row: StateRow) -> dict[str, object]:
     """A row as JSON has it; what JSON does not know is text as Python writes it."""
-    window = None
-    if not isinstance(row.window, GlobalWindow):
-        window = {"start": _moment(getattr(row.window, "start", None)), "end": _moment(row.window.end)}
     return {
         "step": row.grouping,
         "level": row.level,
         "key": _plain(row.key),
-        "window": window,
+        "window": _window(row.window),
         "state": _plain(row.value),
         "new_elements": row.new_elements,
         "panes": row.panes,
@@ -223,7 +234,15 @@ def _moment(time: Timestamp | None) -> str | None:
     return None if time is None or not format_moment(time) else format_time(time)
 
 
+def _window(window: BoundedWindow) -> dict[str, str | None] | None:
+    if isinstance(window, GlobalWindow):
+        return None
+    return {"start": _moment(getattr(window, "start", None)), "end": _moment(window.end)}
+
+
 def _plain(value: object) -> object:
+    if isinstance(value, BoundedWindow):
+        return _window(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):

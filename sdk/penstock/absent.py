@@ -162,9 +162,9 @@ def make_attribute_error(module: str, name: str) -> AttributeError:
     """
     what = f"module {module!r} has no attribute {name!r}"
     hint = _hint(f"{module}.{name}") or _near_hint(module, name)
-    return AttributeError(
-        three_parts(what, where=hint and here(), hint=hint), name=name, obj=sys.modules.get(module)
-    )
+    # With a module, Python adds a guess of its own after the text.
+    guessed_from = None if hint else sys.modules.get(module)
+    return AttributeError(three_parts(what, where=hint and here(), hint=hint), name=name, obj=guessed_from)
 
 
 def _import_system() -> Iterator[str]:

@@ -30,6 +30,8 @@ VARIABLE = "PENSTOCK_FULL_TRACE"
 """The flag and the variable of the environment by which a program asks for all lines."""
 
 FAULT_NOTE = "  hint: penstock did not expect this error: please report it, with all of these lines"
+_EXPECTED = "_penstock_expected"
+"""The attribute of an error whose traceback `shorten_traceback` has shortened."""
 
 _OURS = frozenset((*OUR_PACKAGES, "penstock_conformance", "penstock_figures"))
 _ENGINE = frozenset(("pyspark", "py4j"))
@@ -121,6 +123,9 @@ def is_fault(error: BaseException, over_users_values: bool = False) -> bool:
     """
     if FAULT_NOTE in getattr(error, "__notes__", ()):
         return True
+    if getattr(error, _EXPECTED, False):
+        # An inner call has taken the lines out that show who raised it.
+        return False
     if not isinstance(error, Exception) or _is_from_outside(error) or not _is_unexpected(error):
         return False
     return not (over_users_values and _module_of(_last_written(error)).startswith(_OVER_USERS_VALUES))
@@ -167,8 +172,10 @@ def shorten_traceback(error: BaseException) -> None:
         if FAULT_NOTE not in getattr(error, "__notes__", ()):
             error.add_note(FAULT_NOTE)
         return
-    if _is_from_outside(error) and _is_unexpected(error):
+    is_first = not getattr(error, _EXPECTED, False)
+    if is_first and _is_from_outside(error) and _is_unexpected(error):
         error.add_note(f"  hint: add {FLAG} to see what penstock did")
+    vars(error)[_EXPECTED] = True
     for each in _with_earlier_errors(error):
         before = each.__traceback__
         if _passes_through_us(before):

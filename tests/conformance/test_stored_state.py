@@ -126,6 +126,22 @@ def test_a_row_of_a_dofn_has_its_timers_under_their_own_names_and_not_the_end_of
     assert str(row.timers[0]) == "expiry at 1970-01-01T00:01:00Z in event time"
 
 
+def test_a_window_in_a_key_is_shown_in_utc_and_can_be_chosen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = ("ann", IntervalWindow(0, 60)), ("ann", MINUTE)
+    rows = [StateRow(1, "Rows", key, GlobalWindow(), 1, 1, 0, None, None, None) for key in keys]
+    monkeypatch.setattr(stored_state, "state_rows", lambda *_, **__: iter(rows))
+    key = "('ann', 2026-03-02 08:00:00 to 08:01:00)"
+    assert command.main(["state", "c", "--key", key]) == 0
+    assert [line.strip()[: len(key)] for line in capsys.readouterr().out.splitlines()[2:]] == [key]
+    assert command.main(["state", "c", "--json", "--key", key]) == 0
+    assert json.loads(capsys.readouterr().out)["key"] == [
+        "ann",
+        {"start": "2026-03-02T08:00:00Z", "end": "2026-03-02T08:01:00Z"},
+    ]
+
+
 def test_csv_has_whole_values(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["state", "c", "--to", "csv", "--step", "Sum"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

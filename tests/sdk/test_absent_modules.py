@@ -146,12 +146,16 @@ def test_sql_without_its_package_says_how_to_install_it(tmp_path):
     [
         ("penstock.io", "ReadFromKafka", "import it from penstock.io.kafka"),
         ("penstock.io", "ReadFromDatabse", "did you mean ReadFromDatabase, of penstock.io.database?"),
+        ("penstock.io", "ReadFromCSV", "did you mean ReadFromCsv?"),
         ("penstock.transforms", "periodicsequence", "import it: import penstock.transforms.periodicsequence"),
     ],
-    ids=["a connector", "a misspelled connector", "a module"],
+    ids=["a connector", "a misspelled connector", "a misspelled name", "a module"],
 )
-def test_a_name_of_another_module_says_what_to_import(module, name, hint, monkeypatch):
+def test_a_name_of_another_module_says_what_to_import(module, name, hint, monkeypatch, capsys):
     monkeypatch.delattr(f"{module}.{name}", raising=False)
     with pytest.raises(AttributeError) as caught:
         getattr(importlib.import_module(module), name)
     assert str(caught.value).endswith(f"hint: {hint}")
+    # Python does not add a guess of its own.
+    sys.__excepthook__(AttributeError, caught.value, None)
+    assert capsys.readouterr().err.endswith(f"hint: {hint}\n")

@@ -70,6 +70,8 @@ MEANT = {
     "a column of a query": "'team'",
 }
 
+JOB = "CREATE TABLE t (a INT) WITH (format = 'csv', path = '{}');"
+
 
 def run(program: str, folder: Path) -> BaseException:
     """What ends a program, as Python hands it to the hook that prints it."""
@@ -244,8 +246,9 @@ def test_an_error_from_outside_is_no_fault_and_says_how_to_see_all_lines(
         (["graph", "{}/none.py"], []),
         (["sql", "CREATE TABLE t (a INT) WITH ('connector' = 'fles');"], []),
         (["sql", "{}/none.sql"], []),
+        (["sql", f"{JOB} SELECT a FROM t", "--shuffle_partitions=0"], []),
     ],
-    ids=["a program", "no program", "a query", "no file"],
+    ids=["a program", "no program", "a query", "no file", "a run"],
 )
 def test_a_command_shows_the_lines_of_the_program_or_none(
     arguments: list[str], expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -257,6 +260,7 @@ def test_a_command_shows_the_lines_of_the_program_or_none(
     assert [line.rpartition(" in ")[2] for line in lines_of(text)] == expected
     assert not any(each in line for line in lines_of(text) for each in OURS)
     assert bool(expected) is ("Traceback" in text)
+    assert tracebacks.FAULT_NOTE not in text
 
 
 def test_a_command_shows_all_lines_if_asked(
