@@ -130,6 +130,8 @@ ELSEWHERE = {
     "penstock cancel /checkpoints/scores",
     "penstock signal /checkpoints/scores flush",
     "penstock update /checkpoints/scores scores.py --arguments --mode=streaming",
+    "penstock update /checkpoints/scores scores.py --check",
+    "penstock update /checkpoints/scores scores.py",
     "penstock update /data/checkpoint job.sql",
 }
 """The documented commands that take minutes, or need a run that lasts; tests/conformance runs them otherwise."""

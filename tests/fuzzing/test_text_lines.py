@@ -13,6 +13,7 @@ from penstock.io.formats.text_source import TextSource
 from penstock_spark.files import splits
 from penstock_spark.files.splits import Split
 from penstock_spark.formats.text.scan import SplitReader
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from tests.fuzzing.chance import Chance
 from tests.fuzzing.refused import each_seed, result_or_refusal, seeds
 
@@ -83,9 +84,16 @@ def test_text_that_is_not_utf8_is_refused_wherever_the_file_is_cut(tmp_path: Pat
         path.write_bytes(content)
         parts = (Split(str(path), "lines.txt", 0, len(content)),)
         reader = SplitReader(TextSource("lines.txt"), (parts,), "at step 'Read' (game.py:1)")
-        read = result_or_refusal(
-            lambda: [line for lines in reader(pa.RecordBatch.from_pydict({"id": [0]})) for line in lines]
-        )
+
+        def lines() -> list[str]:
+            try:
+                return [line for lines in reader(pa.RecordBatch.from_pydict({"id": [0]})) for line in lines]
+            except StepFailure as failed:
+                failure = find_failure(str(failed))
+                assert failure is not None
+                raise to_exception(failure) from None
+
+        read = result_or_refusal(lines)
         try:
             expected = [line.decode() for line in plain_lines(content, None, 0)]
         except UnicodeDecodeError:

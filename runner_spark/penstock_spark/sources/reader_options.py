@@ -44,7 +44,7 @@ def check_file_options(options: Iterable[tuple[str, Any]], where: str) -> None:
         ...
     ValueError: a stream of files has no option maxFilePerTrigger
       at step 'Read'
-      hint: did you mean maxFilesPerTrigger?
+      hint: did you mean 'maxFilesPerTrigger'?
     """
     given = dict(options)
     _check_names("a stream of files", given, _OF_FILES, where)

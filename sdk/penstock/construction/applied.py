@@ -144,7 +144,7 @@ def is_ready_made(transform: object) -> bool:
     """True if a transform belongs to penstock, and does what penstock says.
 
     >>> from penstock.transforms.core import Map, PTransform
-    >>> is_ready_made(Map(len)), is_ready_made(type("MyTransform", (PTransform,), {})())
+    >>> is_ready_made(Map(len)), is_ready_made(type("Mine", (PTransform,), {"__module__": "__main__"})())
     (True, False)
     """
     kind = type(transform)

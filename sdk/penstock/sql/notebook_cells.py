@@ -55,6 +55,9 @@ def run_cell(line: str, cell: str, names: dict[str, Any], called: str = "the cel
     """
     given = shlex.split(line)
     target = given.pop(0) if given and not given[0].startswith("-") else None
+    if target is not None and not target.isidentifier():
+        what = f"{target!r} is not the name of a variable"
+        raise refusal(ValueError, what, hint=f"write %%{MAGIC} totals, and options behind it")
     options: Mapping[str, Any] = read_flags(given)
     # The line of the magic is the first one of the cell.
     text = f"\n{cell}"
@@ -70,9 +73,6 @@ def run_cell(line: str, cell: str, names: dict[str, Any], called: str = "the cel
         Job(text, called, **options).run()
         return None
     if target is not None:
-        if not target.isidentifier():
-            what = f"{target!r} is not the name of a variable"
-            raise refusal(ValueError, what, hint=f"write %%{MAGIC} totals, and options behind it")
         names[target] = rows
     return rows
 
