@@ -12,6 +12,9 @@ _PACKAGE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 OUR_PACKAGES = ("penstock", "penstock_spark", "penstock_connectors")
 """The packages that run pipelines: no user wrote their lines, and workers get them in the driver's version."""
 
+GENERATED_FILE = "<expression>"
+"""The file of functions that penstock writes for expressions and queries."""
+
 _OUR_FOLDERS = tuple(
     f"{os.sep}{name}{os.sep}" for name in (*OUR_PACKAGES[1:], "penstock_conformance", "penstock_figures")
 )
@@ -76,7 +79,7 @@ def _is_of_others(file: str) -> bool:
 @functools.cache
 def is_our_file(file: str) -> bool:
     """True if a file is part of penstock."""
-    if os.path.basename(file) == _COMMAND or file.startswith(_PACKAGE_FOLDER):
+    if file == GENERATED_FILE or os.path.basename(file) == _COMMAND or file.startswith(_PACKAGE_FOLDER):
         return True
     return not is_library_file(file) and any(folder in file for folder in _OUR_FOLDERS)
 

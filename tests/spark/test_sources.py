@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 import penstock as beam
@@ -153,12 +152,14 @@ def test_a_mark_of_the_byte_order_is_no_part_of_the_first_line(tmp_path: Path, r
     assert read(ReadFromText(f"{tmp_path}/{name}")) == ["a", "\ufeffb"]
 
 
-def test_bytes_that_are_not_utf8_are_an_error_that_says_what_to_do(tmp_path: Path, read: Any) -> None:
+def test_bytes_that_are_not_utf8_are_an_error_that_says_what_to_do(tmp_path: Path, spark: Any) -> None:
     (tmp_path / "a.txt").write_bytes(b"fine\nsecret\xff\n")
-    with pytest.raises(PythonException) as caught:
-        read(ReadFromText(f"{tmp_path}/a.txt"))
-    assert "UnicodeDecodeError" in str(caught.value)
-    assert WHERE in str(caught.value)
+    with (
+        pytest.raises(UnicodeDecodeError, match=r"in line 2 of .*a\.txt") as caught,
+        beam.Pipeline(spark=spark) as p,
+    ):
+        _ = p | ReadFromText(f"{tmp_path}/a.txt") | beam.Map(len)
+    assert "ReadFromText" in str(caught.value)
     assert "coder" in str(caught.value)
     assert "secret" not in str(caught.value)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.scalars.python_writer import PythonWriter, compiled_code
 from penstock.scalars.tree import Scalar
+from penstock.where import GENERATED_FILE
 
 
 def compile_element_function(
@@ -25,7 +26,8 @@ def compile_element_function(
     text = f"def result(element):\n    if isinstance(element, dict):\n{lines[0]}{lines[1]}"
     # Errors look for the user's line above code that is named so.
     exec(
-        compiled_code("\n".join([*of_items.definitions, *of_attributes.definitions, text]), "<string>"), known
+        compiled_code("\n".join([*of_items.definitions, *of_attributes.definitions, text]), GENERATED_FILE),
+        known,
     )
     function: Callable[[Any], Any] = known["result"]
     return function

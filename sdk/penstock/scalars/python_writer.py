@@ -33,6 +33,7 @@ from penstock.scalars.tree import (
     parts_of,
 )
 from penstock.scalars.widths import bounds_of, refuse_width, single
+from penstock.where import GENERATED_FILE
 
 DEPTH_MAX: Final = 20
 """The most calls that nest in one Python expression; Python reads 200 parentheses inside each other, and no more."""
@@ -68,7 +69,7 @@ class PythonWriter:
         """Returns the function whose result is the value of the text that `write` makes of the expressions."""
         self.divide(scalars)
         self._define("result", lambda: write(self))
-        exec(compiled_code("\n".join(self.definitions), "<SQL expression>"), self._names)
+        exec(compiled_code("\n".join(self.definitions), GENERATED_FILE), self._names)
         function: Callable[[Any], Any] = self._names["result"]
         return function
 
