@@ -181,7 +181,8 @@ class ConnectBackend(Backend):
     def session_of_queries(self, settings: Mapping[str, str], where: str) -> SparkSession:
         # A query runs in the session of its readers, by the settings of that.
         for name, value in settings.items():
-            found = self.spark.conf.get(name, None)
+            # With a default, a server returns it even where Spark has one of its own.
+            found = self.spark.conf.get(name)
             if found != value and not {found, value} <= _UTC:
                 raise UnsupportedByRunner(
                     f"a query on a Spark Connect server runs by the settings of the session, and {name} is {found}",
