@@ -229,7 +229,7 @@ def test_a_poll_that_fails_is_an_error_of_its_step_and_a_restart_goes_on(tmp_pat
             minutes = lines | beam.Values() | beam.WindowInto(FixedWindows(60))
             _ = minutes | fileio.WriteToFiles(str(tmp_path / "out"), shards=1)
 
-    with pytest.raises(ConnectionError, match=r"(?s)the service is down.*at step 'Poll/.*hint: "):
+    with pytest.raises(ConnectionError, match=r"(?s)the service is down.*while running 'Poll/.*hint: "):
         run()
     run()
     written = [line for file in (tmp_path / "out").glob("*-of-*") for line in file.read_text().split()]
@@ -240,5 +240,5 @@ def test_a_folder_that_may_not_be_empty_and_is_fails_its_step(tmp_path: Path) ->
     p = on_spark()
     disallow = fileio.EmptyMatchTreatment.DISALLOW
     _ = p | "Files" >> fileio.MatchContinuously(f"{tmp_path}/*", interval=0.1, empty_match_treatment=disallow)
-    with pytest.raises(Exception, match=r"(?s)Empty match.*at step 'Files/.*hint: "):
+    with pytest.raises(Exception, match=r"(?s)Empty match.*while running 'Files/.*hint: "):
         p.run().wait_until_finish()

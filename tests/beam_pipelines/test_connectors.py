@@ -125,7 +125,7 @@ def test_a_model_that_raises_fails_its_step_by_name(tmp_path: Path) -> None:
 
     p = on_spark()
     _ = p | beam.Create([np.array([float("nan")])]) | "Predict" >> RunInference(Line(tmp_path).handler)
-    with pytest.raises(ValueError, match=r"(?s)Input X contains NaN.*at step 'Predict/"):
+    with pytest.raises(ValueError, match=r"(?s)Input X contains NaN.*while running 'Predict/"):
         p.run()
 
 
@@ -151,7 +151,7 @@ def test_a_function_on_a_data_frame_that_raises_fails_its_step_by_name() -> None
     frame = to_dataframe(p | beam.Create([beam.Row(points=1), beam.Row(points=0)]))
     shares = frame.points.apply(lambda points: 1 // points)
     _ = to_pcollection(shares, label="Shares")
-    with pytest.raises(ZeroDivisionError, match=r"(?s)at step 'Shares/.*hint:"):
+    with pytest.raises(ZeroDivisionError, match=r"(?s)while running 'Shares/.*hint:"):
         p.run()
 
 
@@ -244,5 +244,5 @@ def test_documents_are_written_to_mongodb_and_read_in_pieces() -> None:
             assert_that(read, equal_to([{"_id": number, "team": 1} for number in range(1, 60, 3)]))
         p = on_spark()
         _ = p | "Missing" >> ReadFromMongoDB(address, "game", "nothing", bucket_auto=True)
-        with pytest.raises(Exception, match=r"(?s)nothing.*at step 'Missing/"):
+        with pytest.raises(Exception, match=r"(?s)nothing.*while running 'Missing/"):
             p.run()

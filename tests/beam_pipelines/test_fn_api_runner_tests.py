@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
 DRAIN = "a test cannot ask for a drain: penstock drains a running stream"
 MISSES = {
+    "test_error_traceback_includes_user_code": "lines in Beam's own modules are shown with full_trace only",
     "test_batch_rebatch_pardos": "elements are taken out of Beam's batches without a warning",
     "test_pack_combiners": "the steps of several CombineFns over one input stay apart, and so do their counters",
     "test_sdf_default_truncate_when_unbounded": DRAIN,

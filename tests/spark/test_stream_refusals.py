@@ -65,7 +65,12 @@ def opened(spark: SparkSession, transform: Any, **options: Any) -> StreamScan:
         ),
         (lambda at: ReadFromSpark("nosuch"), {}, "Failed to find the data source: nosuch", "check the name"),
         (lambda at: ReadFromSpark("kafka", subscribe="a"), {}, "kafka", "spark-sql-kafka-0-10_2.13:4"),
-        (lambda at: ReadFromSpark("kafka", subscibe="a"), {}, "no option subscibe", "did you mean subscribe"),
+        (
+            lambda at: ReadFromSpark("kafka", subscibe="a"),
+            {},
+            "no option subscibe",
+            "did you mean 'subscribe'?",
+        ),
         (lambda at: ReadFromSpark("rate", rowPerSecond=5), {}, "no option", "rowsPerSecond"),
         (lambda at: ReadFromSpark("rate", rowsPerSecond=0), {}, "must be positive", "options"),
         (
@@ -121,7 +126,9 @@ def test_a_stream_of_json_that_begins_with_something_else_says_so(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     put(tmp_path / "1.json", '[{"a": 1}]')
-    with pytest.raises(ValueError, match=r"a JSON value is not an object in .*1\.json\n  at step"):
+    with pytest.raises(
+        ValueError, match=r"line 1 of .*1\.json cannot be read: the record is not a JSON object\n  at step"
+    ):
         opened(spark, ReadFromJson(f"{tmp_path}/*"))
 
 

@@ -369,7 +369,7 @@ def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
             "line 1 of .* cannot be read: the record is not JSON",
         ),
         (ReadFromText, "a\n", b"secret\xff\n", UnicodeDecodeError, "line 1 of(?s:.*)coder"),
-        (ReadFromText, "a\n", lzma.compress(b"a"), ValueError, r"2\.xz is compressed in a way"),
+        (ReadFromText, "a\n", lzma.compress(b"a"), ValueError, r"2\.xz is compressed in a format"),
     ]
     scans = []
     for number, (transform, first, second, _, _) in enumerate(cases):

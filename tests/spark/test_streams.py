@@ -155,7 +155,7 @@ def test_an_error_in_a_stream_names_its_step_and_keeps_its_type(spark):
         | beam.CombinePerKey(sum)
         | "Divide" >> beam.Map(lambda pair: pair[1] / 0)
     )
-    with pytest.raises(ZeroDivisionError, match="at step 'Divide'"):
+    with pytest.raises(ZeroDivisionError, match="while running 'Divide'"):
         pipeline.run()
     wrong = TestPipeline(spark=spark)
     assert_that(wrong | goals() | beam.Values(), equal_to([1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Protocol, TypeVar
 
 from penstock.checks.similar_names import hint_at_name
@@ -76,8 +77,8 @@ class DataFrameSource(Streamable):
         return f"dataframe [{', '.join(self.frame.columns)}]"
 
     def __getstate__(self) -> dict[str, object]:
-        # The description travels to the workers, and the DataFrame cannot.
-        return {"frame": None}
+        # The names of the columns travel to the workers, and the DataFrame cannot.
+        return {"frame": SimpleNamespace(columns=list(self.frame.columns))}
 
     @property
     def is_streaming(self) -> bool:
