@@ -247,7 +247,7 @@ def test_brokers_that_are_away(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
         beam.Pipeline() as pipeline,
     ):
         _ = pipeline | beam.Create([(b"k", b"v")]) | WriteToKafka(config, "t")
-    assert "hush" not in str(caught.value) + caplog.text + repr(caught.value.__notes__)
+    assert "hush" not in str(caught.value) + caplog.text + repr(getattr(caught.value, "__notes__", ()))
 
 
 def test_options_that_the_client_refuses(mock: Mock) -> None:
@@ -367,7 +367,7 @@ def test_elements_that_kafka_does_not_take(mock: Mock, topic: str, element: Any,
         ),
         ({"timestamp": 0}, "the timestamp of an element is not a whole number of milliseconds after 1970"),
         ({"timestamp": 1.5}, "the timestamp of an element is not"),
-        ({"partition": -1}, "the partition of an element is not a number from 0 on"),
+        ({"partition": -1}, "the partition of an element is not a number, 0 or more"),
         ({"topic": 7}, "the topic of an element is not a string"),
         ({"headers": {"h": b"1"}}, "the headers of an element are not pairs of a string and bytes"),
         ({"headers": [("h", 1)]}, "the headers of an element are not pairs"),
