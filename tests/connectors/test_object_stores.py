@@ -255,7 +255,7 @@ def test_a_file_that_disappears_or_becomes_shorter_fails_the_run(
         put(f"{place}/b", content[:20])
         return sizes
 
-    acts = [(then_gone, "No such file"), (then_shorter, "shorter|changed|not a Parquet file")]
+    acts = [(then_gone, "No such file"), (then_shorter, "truncated|changed|not a Parquet file")]
     for act, words in acts[: 1 if format == "json" else 2]:
         monkeypatch.setattr(finding, "_on_store", act)
         refused(READS[format](f"{place}/*"), (OSError, ValueError), f"/b .*({words})")
