@@ -70,6 +70,7 @@ def test_a_rename_does_not_replace_a_claim_is_made_once_and_checksums_go_with_th
     with pytest.raises(FileExistsError):
         FILES.rename(f"{folder}/a", f"{folder}/b")
     assert (FILES.read(f"{folder}/a"), FILES.read(f"{folder}/b")) == (b"1", b"2")
+    (tmp_path / ".b.crc").touch()
     FILES.replace(f"{folder}/a", f"{folder}/b")
     assert FILES.names_in(folder) == ["b"]
     (tmp_path / ".b.crc").touch()

@@ -137,6 +137,8 @@ class DiskFiles(FileStore):
     def write(self, path: str, content: bytes, replaces: bool = True) -> None:
         plain = without_scheme(path)
         os.makedirs(os.path.dirname(plain), exist_ok=True)
+        if replaces:
+            _remove_checksums(plain)
         with open(plain, "wb" if replaces else "xb") as file:
             file.write(content)
 
@@ -172,20 +174,28 @@ class DiskFiles(FileStore):
             shutil.copyfile(without_scheme(source), without_scheme(target))
 
     def replace(self, source: str, target: str) -> None:
+        _remove_checksums(without_scheme(target))
         os.replace(without_scheme(source), without_scheme(target))
 
     def remove(self, path: str) -> None:
         """Deletes a file with the checksums that Spark keeps beside it, if it exists."""
-        folder, name = os.path.split(without_scheme(path))
-        for each in (name, f".{name}.crc"):
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(os.path.join(folder, each))
+        plain = without_scheme(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(plain)
+        _remove_checksums(plain)
 
     def delete(self, path: str) -> None:
         if self.is_folder(path):
             shutil.rmtree(without_scheme(path), ignore_errors=True)
         else:
             self.remove(path)
+
+
+def _remove_checksums(plain: str) -> None:
+    """Deletes the checksums that Spark keeps beside a file: it refuses another content under that name."""
+    folder, name = os.path.split(plain)
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(os.path.join(folder, f".{name}.crc"))
 
 
 def without_scheme(path: str) -> str:
