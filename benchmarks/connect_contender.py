@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pipelines
 import tiny
 import typed
 from answering import CarryOut, answer_orders
-from stream_session import SETTINGS, start_session
+from stream_session import SETTINGS, share_modules, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,8 +61,6 @@ JOBS: Mapping[str, Callable[[SparkSession, str, str], None]] = {
 
 def start(name: str, cores: int) -> CarryOut:
     """A driver with its session; the server that PySpark starts for a session of Connect is a process below it."""
-    here = str(Path(__file__).parent)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
     spark = _session(name, cores)
 
     def carry_out(job: str, source: str, target: str) -> None:
@@ -80,6 +77,7 @@ def _session(name: str, cores: int) -> Any:
     from penstock_spark.process.environment import environment
     from penstock_spark.session.java import find_java, wrap_java
 
+    share_modules()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         **SETTINGS,

@@ -24,15 +24,19 @@ SETTINGS = {
     ),
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
-"""What every session has."""
+"""The properties of every session."""
+
+
+def share_modules() -> None:
+    """Lets the processes of Spark find the modules of this folder by their names."""
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_HERE), os.environ.get("PYTHONPATH"))))
 
 
 def start_session(cores: int) -> SparkSession:
     """Starts Spark on this machine, with a partition and a state store for each core."""
     from penstock_spark.session.session import SessionOptions, session_for
 
-    # Spark's processes have to find the processors by the names of their modules.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_HERE), os.environ.get("PYTHONPATH"))))
+    share_modules()
     spark = session_for(SessionOptions(master=f"local[{cores}]", conf=SETTINGS))
     spark.sparkContext.setLogLevel("ERROR")
     return spark
