@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +51,7 @@ _SAYS_MISSING = re.compile(r"<missing: ([\w.]+)>|penstock has no (penstock[\w.]*
 # A worker's error has no traceback here, and `assertRaises` wraps one of the test's. Penstock asks itself for nothing
 # that it does not have.
 _PRIVATE = re.compile(r"module '(penstock[\w.]*)' has no attribute '(_[a-zA-Z]\w*)'")
+_IN_MODULE = re.compile(r"module '([\w.]+)' has no attribute")
 _PROTOCOL = ("to_runner_api", "from_runner_api", "_runner_api")
 _BESIDE = ("contextlib.py", "importlib", "mock.py", "pkgutil.py", "penstock/absent.py")
 
@@ -77,8 +78,8 @@ def inner_part(error: BaseException, package: str) -> str | None:
         path = f"{error.name}.{asked[1]}" if asked else str(error.name)
         return path if path.startswith("penstock") and not is_wanted(path) else None
     name = error.name or (re.findall(r"attribute '(\w+)'", str(error)) or [""])[-1]
-    if isinstance(error.obj, ModuleType):
-        path = f"{error.obj.__name__}.{name}"
+    if in_module := _IN_MODULE.match(str(error)):
+        path = f"{in_module[1]}.{name}"
         return path if path.startswith("penstock") and not is_wanted(path) else None
     is_inner = name.startswith("_") and not name.startswith("__")
     return name if is_inner or any(part in name for part in _PROTOCOL) else None
