@@ -175,7 +175,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: line 2 of scores.csv cannot be read: the value of team is not of type int
                   at step 'Read' (game.py:1)
-                  hint: correct dtype, or pass rejects=True, which keeps such lines apart
+                  hint: correct the type of the column, or pass rejects=True, which keeps such lines apart
                 """,
             files={"scores.csv": "team,points\nred,3\n"},
             on_spark=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -311,3 +312,53 @@ def test_types_are_not_looked_up_where_types_are_not_checked(tmp_path) -> None:
         options=beam.options.pipeline_options.PipelineOptions(["--no_pipeline_type_check"])
     )
     _ = pipeline | ReadFromCsv(str(tmp_path / "*.csv")) | beam.Select("taem")
+
+
+class Tagged(NamedTuple):
+    team: list[str]
+
+
+class Dated(NamedTuple):
+    team: datetime.date
+
+
+class Misspelled(NamedTuple):
+    taem: str
+
+
+@pytest.mark.parametrize(
+    ("declared", "what", "hint"),
+    [
+        (Tagged, "the field team is declared List", "declare int, float, bool, str, datetime.datetime"),
+        (Misspelled, "the elements have no field 'taem'", "did you mean 'team'?"),
+    ],
+)
+def test_a_declared_type_that_csv_does_not_have_is_refused(tmp_path, declared, what, hint) -> None:
+    (tmp_path / "a.csv").write_text("team,points\nred,3\n")
+    for read in (ReadFromCsv(f"{tmp_path}/*.csv"), ReadFromCsv(f"{tmp_path}/*.csv").as_stream(ends=True)):
+        with pytest.raises(TypeCheckError, match=what) as refused:
+            _ = beam.Pipeline(mode="streaming") | "Here" >> read.with_output_types(declared)
+        assert "'Here'" in str(refused.value)
+        assert hint in str(refused.value)
+
+
+def test_a_declared_type_names_the_columns_to_read_and_their_types(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("at,team,points\n1,red,3\n")
+    read = ReadFromCsv(f"{tmp_path}/*.csv", dtype={"points": int}).with_output_types(Score)
+    _ = beam.Pipeline() | read
+    options = dict(read.source.options)
+    assert options == {"usecols": ["team", "points"], "dtype": {"team": str, "points": int}}
+    for dtype in (str, {"points": "float"}):
+        other = ReadFromCsv(f"{tmp_path}/*.csv", dtype=dtype).with_output_types(Score)
+        with pytest.raises(ValueError, match=r"the field points is declared int, but dtype says (str|float)"):
+            _ = beam.Pipeline() | other
+
+
+def test_a_declared_type_that_the_values_of_json_do_not_have_is_refused(tmp_path) -> None:
+    (tmp_path / "a.json").write_text('{"team": "2026-01-01", "points": 3}\n')
+    with pytest.raises(
+        TypeCheckError, match=r"the field team is declared .*date.*, but is str in json"
+    ) as refused:
+        _ = beam.Pipeline() | ReadFromJson(f"{tmp_path}/*.json").with_output_types(Dated)
+    assert "declare team: str, and convert the value with beam.Map" in str(refused.value)
+    _ = beam.Pipeline() | ReadFromJson(f"{tmp_path}/*.json").with_output_types(Score)

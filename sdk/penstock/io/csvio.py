@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from penstock.error import refusal
 from penstock.io.formats.file_formats import RecordFileSource
 from penstock.io.formats.partition_folders import partition_columns
 from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
+from penstock.transforms.elements.field_checks import check_field_names
+from penstock.typehints import typehints
+from penstock.typehints.constraints import show_type
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.signatures import TypeCheckError
+from penstock.typehints.unions import without_none
 
 if TYPE_CHECKING:
     from penstock.io.formats.text_rows import ReadWithRejects
@@ -38,6 +46,44 @@ class CsvSource(RecordFileSource):
             case list() | tuple() as names if all(isinstance(name, str) for name in names):
                 return tuple(name for name in (*names, self.filename_column) if name is not None)
         return None
+
+    def with_declared_type(self, row: RowTypeConstraint, found: object, where: str) -> CsvSource:
+        """Returns the source with the declared columns alone, whose values have the declared types."""
+        if found is not None:
+            check_field_names([name for name, _ in row.fields], found, where)
+        added = {self.filename_column, *self.partition_by}
+        options = dict(self.options)
+        asked = options.get("dtype")
+        kinds: dict[str, Any] = dict(asked) if isinstance(asked, dict) else {}
+        for name, hint in row.fields:
+            wanted = None if name in added else _class_in_csv(name, hint, where)
+            if wanted is None:
+                continue
+            given = kinds.get(name) if isinstance(asked, dict) or asked is None else asked
+            if given not in (None, wanted, wanted.__name__):
+                shown = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
+                what = f"the field {name} is declared {wanted.__name__}, but dtype says {shown}"
+                raise refusal(ValueError, what, where=where, hint=f"leave {name} out of dtype")
+            kinds[name] = wanted
+        columns = [name for name, _ in row.fields if name != self.filename_column]
+        if options.get("usecols") is None and columns:
+            options["usecols"] = columns
+        if kinds:
+            options["dtype"] = kinds
+        return replace(self, options=tuple(sorted(options.items())))
+
+
+def _class_in_csv(name: str, declared: object, where: str) -> type | None:
+    """The class of the values of a declared field; None if any value will do."""
+    plain = without_none(declared)
+    if plain in (int, float, bool, str, datetime.datetime, datetime.date, decimal.Decimal):
+        assert isinstance(plain, type)
+        return plain
+    if plain in (object, typehints.Any):
+        return None
+    what = f"the field {name} is declared {show_type(plain)}, and no value of CSV has this type"
+    hint = "declare int, float, bool, str, datetime.datetime, datetime.date or decimal.Decimal, and convert the value "
+    raise refusal(TypeCheckError, what, where=where, hint=hint + "with beam.Map")
 
 
 class CsvSink(TextRowsSink):
@@ -115,6 +161,11 @@ def ReadFromCsv(
     The element type has these types, from `dtype` and the first 4 MB of the files when the transform is applied. If a
     column turns out to have a different type, it is an error when the files are opened.
 
+    ``.with_output_types(Sale)``, with a NamedTuple ``Sale``, names the columns to read and the types of their values:
+    int, float, bool, str, ``datetime.datetime``, ``datetime.date`` or ``decimal.Decimal``. Dates and times are written
+    as in ISO 8601 (``2026-01-31``, ``2026-01-31T12:00:00Z``); a time without a zone is in UTC. A value of another type
+    is an error, or a reject. An empty field is None, whatever the type is.
+
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
         splittable: Whether every record is one line; False allows line ends within quotes, which are kept. A task then
@@ -127,10 +178,10 @@ def ReadFromCsv(
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
             for each record that cannot be read; otherwise it is an error.
             A value that does not have the type of its column makes its record one of them. This type is the one in
-            `dtype`, or the one that the first 4 MB of the files show: name the types of columns that may have such
-            values there.
+            `dtype` or ``with_output_types``, or the one that the first 4 MB of the files show: name the types of
+            columns that may have such values there.
         kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
-            usecols, dtype (one type, or one for each column: int, float, bool, str), na_values,
+            usecols, dtype (one type, or one for each column: those of ``with_output_types``, above), na_values,
             keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
 
     Raises:

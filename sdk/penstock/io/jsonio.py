@@ -10,6 +10,10 @@ from penstock.error import refusal
 from penstock.io.formats.file_formats import RecordFileSource
 from penstock.io.formats.partition_folders import partition_columns
 from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
+from penstock.typehints.constraints import is_consistent_with, show_type
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock.typehints.signatures import TypeCheckError
+from penstock.typehints.unions import without_none
 
 if TYPE_CHECKING:
     from penstock.io.formats.text_rows import ReadWithRejects
@@ -27,6 +31,17 @@ class JsonSource(RecordFileSource):
     found: Any = None
 
     has_fields = True
+
+    def with_declared_type(self, row: RowTypeConstraint, found: object, where: str) -> JsonSource:
+        """Refuses declared types that the values do not have: JSON has its own types, and nothing is converted."""
+        known = dict(found.fields) if isinstance(found, RowTypeConstraint) else {}
+        for name, hint in row.fields:
+            declared, own = without_none(hint), without_none(known.get(name))
+            if own in (str, int, float, bool) and not is_consistent_with(own, declared):
+                what = f"the field {name} is declared {show_type(declared)}, but is {own.__name__} in {self.describe()}"
+                fix = f"declare {name}: {own.__name__}, and convert the value with beam.Map"
+                raise refusal(TypeCheckError, what, where=where, hint=fix)
+        return self
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.lines:

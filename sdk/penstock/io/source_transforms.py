@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock import graph
 from penstock.construction.applicable import ResultT
@@ -32,6 +32,9 @@ from penstock.transforms.elements.field_checks import check_field_names
 from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import typehints
 from penstock.utils.timestamp import DurationTypes
+
+if TYPE_CHECKING:
+    from penstock.construction.pipeline import Pipeline
 
 
 class SourceTransform(PTransform[Any, PCollection[ResultT]]):
@@ -64,12 +67,17 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
     def element_type_in(self, pipeline: Any) -> Any:
         """Returns the type that the user has declared, or that the runner finds in the source; otherwise None."""
         declared = self.get_type_hints().simple_output_type(self.label)
+        if declared is not None:
+            self.take_declared_type(declared, pipeline)
         if declared is not None or not self.source.has_fields:
             return declared
         if not pipeline.options.view_as(TypeOptions).pipeline_type_check:
             return None
         where = pipeline.current_transform().where
         return pipeline.runner.element_type_of(self.source, pipeline.options, where)
+
+    def take_declared_type(self, element_type: object, pipeline: Pipeline) -> None:
+        """Adapts the source to the type that the user has declared for its elements, if it reads values by type."""
 
     def to_primitive(self) -> graph.Read:
         return graph.Read(self.source)
@@ -204,7 +212,9 @@ class ReadStream(SourceTransform):
         element_type = declared
         if declared is None:
             element_type = self._read.element_type_in(pipeline)
-            self.source = replace(self.source, source=self._read.source)
+        else:
+            self._read.take_declared_type(declared, pipeline)
+        self.source = replace(self.source, source=self._read.source)
         selectors = (self.source.event_time, self.source.arrival_time, self.source.partition)
         names = [selector for selector in selectors if isinstance(selector, str)]
         check_field_names(names, element_type, pipeline.current_transform().where)

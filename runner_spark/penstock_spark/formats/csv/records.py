@@ -264,15 +264,14 @@ def first_misfit(
     files: Files,
     source: CsvSource,
     options: dict[str, Any],
-    wanted: tuple[int, str, list[str]],
+    wanted: tuple[int, Callable[[str], bool], list[str]],
 ) -> tuple[str, int] | None:
     """Returns the file and the line of the first value that has another type; None if it is not found soon.
 
-    `wanted` is the number of the column, the pattern that its values match, and the strings that are missing values.
+    `wanted` is the number of the column, whether a text is a value of it, and the strings that are missing values.
     """
     split = cut if is_multi_line(source, options) else cut_by_lines
-    at, pattern, missing = wanted
-    matches = re.compile(pattern, re.ASCII).match
+    at, fits, missing = wanted
     has_header = options.get("header", "infer") == 0 or (
         options.get("header", "infer") == "infer" and options.get("names") is None
     )
@@ -280,7 +279,7 @@ def first_misfit(
         with opened(spark, path, files, options, "replace") as lines:
             for record in islice(split(islice(lines, _LINES_LOOKED_AT), options), int(has_header), None):
                 fields = fields_of(record.text, options)
-                if len(fields) > at and fields[at] not in missing and not matches(fields[at]):
+                if len(fields) > at and fields[at] not in missing and not fits(fields[at]):
                     return path, record.line
     return None
 

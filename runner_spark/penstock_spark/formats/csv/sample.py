@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.io.csvio import CsvSource
 from penstock.typehints import typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
+from penstock_spark.formats.csv.kinds import VALUES, asked_kinds, fits_text
 from penstock_spark.formats.csv.records import (
     UNDECODED,
     cut,
@@ -19,15 +19,11 @@ from penstock_spark.formats.csv.records import (
     has_plain_lines,
     names_in,
 )
-from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
+from penstock_spark.formats.csv.scan import has_header, missing_texts
 from penstock_spark.sources.file_samples import FileSample, read_samples
 from penstock_spark.sources.partition_values import partition_values
 
-_Matches = Callable[[str], Any]
-_TESTS: tuple[tuple[str, _Matches], ...] = tuple(
-    (kind, re.compile(pattern, re.ASCII).match)
-    for kind, pattern in (("int", INT), ("float", FLOAT), ("bool", BOOL))
-)
+_TESTS = tuple((kind, fits_text(kind)) for kind in ("int", "float", "bool"))
 
 
 def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | None:

@@ -19,10 +19,21 @@ from penstock.error import refusal
 from penstock.io.csvio import CsvSource
 from penstock.scalars.spark_forms import quote_name
 from penstock.typehints import typehints
-from penstock.values import types as value_types
 from penstock_spark.columns.record_makers import rows_of
+from penstock_spark.columns.types import type_in_python
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.csv import records
+from penstock_spark.formats.csv.kinds import (
+    BOOL,
+    DECLARED_ONLY,
+    FLOAT,
+    INT,
+    VALUES,
+    asked_kinds,
+    fits,
+    fits_text,
+    typed,
+)
 from penstock_spark.formats.csv.quotes import ends_in_comment, ends_in_quote
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.sources.partition_values import partition_values
@@ -53,27 +64,10 @@ _CHARSETS = {
     "utf-16-le": "UTF-16LE",
     "utf-32": "UTF-32",
 }
-INT = r"^\s*[+-]?[0-9]+\s*$"
-FLOAT = (
-    r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(inf|Inf|INF|Infinity|infinity)\s*$"
-)
-BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
 REPLACEMENT = "\ufffd"
 """The character with which Java replaces bytes that an encoding does not have."""
 MALFORMED = "__malformed"
 """The column of lines that are not CSV."""
-
-VALUES = {
-    "int": value_types.INTEGER,
-    "long int": value_types.INTEGER,
-    "float": value_types.FLOAT,
-    "bool": value_types.BOOLEAN,
-    "str": value_types.TEXT,
-}
-"""The types of values, by the kinds of columns: a long int may have more than 64 bits."""
-
-_KINDS = {int: "int", float: "float", bool: "bool", str: "str", object: "str"}
-_NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool", "str": "str"}
 
 
 def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
@@ -94,19 +88,19 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
         _check_quotes(spark, files, source, options, malformed)
     check_names(names, options, source, where)
     strings = _texts(spark, files, source, options, names)
-    survey = _surveyed(strings, names, options)
+    survey = _surveyed(strings, names, options, asked_kinds(names, options, where))
     if survey.file_with_replacements or any(REPLACEMENT in name for name in names):
         _check_encoding(spark, files, options, survey.file_with_replacements or files.paths[0], where)
     if survey.malformed:
         raise malformed(survey.malformed, survey.file_with_malformed)
 
     def misfit(name: str, kind: str) -> ValueError:
-        at, pattern = names.index(name), {"int": INT, "float": FLOAT, "bool": BOOL}[kind]
         missing = missing_texts(name, options)
-        found = records.first_misfit(spark, files, source, options, (at, pattern, missing))
+        wanted = (names.index(name), fits_text(kind), missing)
+        found = records.first_misfit(spark, files, source, options, wanted)
         what = f"the value of {name} is not of type {kind}"
         place = "" if found is None else f"line {found[1]} of {found[0]} cannot be read: "
-        hint = "correct dtype, or pass rejects=True, which keeps such lines apart"
+        hint = "correct the type of the column, or pass rejects=True, which keeps such lines apart"
         return refusal(ValueError, place + what, where=where, hint=hint)
 
     kinds = _kinds(survey, names, options, where, misfit)
@@ -341,8 +335,11 @@ class Survey(NamedTuple):
     file_with_replacements: str | None  # The first one with a `REPLACEMENT`.
 
 
-def _surveyed(strings: DataFrame, names: list[str], options: dict[str, Any]) -> Survey:
+def _surveyed(
+    strings: DataFrame, names: list[str], options: dict[str, Any], asked: dict[str, str | None]
+) -> Survey:
     """Looks at each field as at a row of its own: Spark takes minutes for aggregates of a thousand columns."""
+    declared = {kind: [at for at, name in enumerate(names) if asked[name] == kind] for kind in DECLARED_ONLY}
     fields = F.array(*(missing_as_null(name, options) for name in names), column(MALFORMED))
     path = F.col("_metadata.file_path").alias("file")
     text, file = F.col("text"), F.col("file")
@@ -354,17 +351,27 @@ def _surveyed(strings: DataFrame, names: list[str], options: dict[str, Any]) -> 
             F.count(text),
             F.min(F.when(text.isNotNull(), file)),
             F.min(F.when(F.contains(text, F.lit(REPLACEMENT)), file)),
+            F.coalesce(F.bool_and(_fits_declared(text, declared)), F.lit(True)),
         )
     )
     kinds = dict.fromkeys(names, "empty")
     malformed, with_malformed, with_replacements = 0, "", []
-    for place, all_have, count, first, replaced in found:
+    for place, all_have, count, first, replaced, fits_declared in found:
         if place < len(names):
-            kinds[names[place]] = _kind(all_have)
+            kind = asked[names[place]]
+            is_declared = kind in DECLARED_ONLY and fits_declared
+            kinds[names[place]] = str(kind) if is_declared else _kind(all_have)
         else:
             malformed, with_malformed = count, first
         with_replacements.append(replaced)
     return Survey(kinds, malformed, with_malformed, min(filter(None, with_replacements), default=None))
+
+
+def _fits_declared(text: Column, declared: dict[str, list[int]]) -> Column:
+    """Null, or whether a text is a value of the kind that the user has declared for its column."""
+    place = F.col("place")
+    each = [F.when(place.isin(places), fits(text, kind)) for kind, places in declared.items() if places]
+    return F.coalesce(F.lit(None).cast("boolean"), *each)
 
 
 def _collected(frame: DataFrame) -> list[Any]:
@@ -404,13 +411,10 @@ def found_kinds(
     """The kinds of the columns, by the records that can be read: what is wrong with others is found when it is read."""
     strings = _texts(spark, files, source, options, names, errors="replace")
     is_decoded = ~F.contains(F.concat_ws("", *map(column, names)), F.lit(REPLACEMENT))
-    found = _surveyed(strings.where(F.col(MALFORMED).isNull() & is_decoded), names, options).kinds
+    found = _surveyed(
+        strings.where(F.col(MALFORMED).isNull() & is_decoded), names, options, dict.fromkeys(names)
+    ).kinds
     return {name: _settled(None, kind) for name, kind in found.items()}
-
-
-def asked_kinds(names: list[str], options: dict[str, Any], where: str) -> dict[str, str | None]:
-    """The kinds that the user has chosen; None for each other column."""
-    return {name: _asked(options.get("dtype"), name, where) for name in names}
 
 
 def _settled(asked: str | None, found: str) -> str:
@@ -423,21 +427,6 @@ def _agrees(asked: str, found: str) -> bool:
     return found in {asked, "empty"} or found in {"int": {"long int"}, "float": {"int", "long int"}}.get(
         asked, set()
     )
-
-
-def _asked(dtype: Any, name: str, where: str) -> str | None:
-    kind = dtype.get(name) if isinstance(dtype, dict) else dtype
-    if kind is None:
-        return None
-    known = _NAMES.get(kind) if isinstance(kind, str) else _KINDS.get(kind)
-    if known is None:
-        raise refusal(
-            ValueError,
-            f"the dtype {kind!r} of {name} is not supported",
-            where=where,
-            hint="take int, float, bool or str",
-        )
-    return known
 
 
 _BITS = {"int": 1, "long int": 2, "float": 4, "bool": 8}
@@ -459,18 +448,6 @@ def _kind(bits: int | None) -> str:
     return next((kind for kind, bit in _BITS.items() if bits & bit), "str")
 
 
-def typed(column: Column, kind: str) -> Column:
-    """A column of strings as values of a kind; the decoder converts long integers."""
-    match kind:
-        case "int":
-            return F.trim(column).cast("bigint")
-        case "float":
-            return F.trim(column).cast("double")
-        case "bool":
-            return F.lower(column) == "true"
-    return column
-
-
 def decoder_of(source: CsvSource, kinds: dict[str, str], namer: Namer) -> CsvDecoder:
     """The decoder of columns of these kinds, then of the file's name, then of the columns of folders."""
     wanted = dict(source.options).get("usecols") or source.partition_by
@@ -488,9 +465,15 @@ class CsvDecoder:
     namer: Namer
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
-        columns = [column.to_pylist() for column in batch.columns]
+        columns = [_in_python(column).to_pylist() for column in batch.columns]
         for at in self.long_ints:
             columns[at] = [None if value is None else int(value) for value in columns[at]]
         if self.file_at is not None:
             columns[self.file_at] = [self.namer(file) for file in columns[self.file_at]]
         return rows_of(self.names, columns, batch.num_rows)
+
+
+def _in_python(column: pa.Array) -> pa.Array:
+    """A column in the type in which Python reads it: Spark has instants in the zone of its session."""
+    wanted = type_in_python(column.type)
+    return column if wanted == column.type else column.cast(wanted)

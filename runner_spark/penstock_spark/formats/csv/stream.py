@@ -21,8 +21,9 @@ from penstock.io.rejects import Position, Rejected, Unreadable, reject
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.scalars.spark_forms import quote_name
 from penstock.typehints.unions import without_none
-from penstock_spark.columns.types import arrow_schema_of, in_spark
+from penstock_spark.columns.types import arrow_schema_of
 from penstock_spark.formats.csv import records, scan
+from penstock_spark.formats.csv.kinds import IN_SPARK, VALUES, asked_kinds, fits, is_checked, typed
 from penstock_spark.formats.csv.quotes import comment_remover, ends_in_quote
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
@@ -49,12 +50,8 @@ from penstock_spark.sources.whole_read import scan_with_rejects
 # column whose value has another kind), its text, the file as long as it may be a header, whether it is a header, and
 # whether it is a record at all, and not an empty line.
 _WRONG, _RAW, _HEAD, _IS_HEADER, _IS_RECORD = "__wrong", "__raw", "__head", "__header_column", "__record"
-# Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
-_PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 _TOO_LONG = "\0"
 """The prefix of a column's name if its value fits the pattern, but not into Spark's type."""
-
-_TYPES = {kind: in_spark(value)[-1] for kind, value in scan.VALUES.items()}
 
 
 def open_csv_with_rejects(source: CsvSource, spark: SparkSession, where: str) -> Scan:
@@ -113,7 +110,7 @@ def schema_before_opening(source: CsvSource) -> T.StructType | None:
     folders = {
         name: kind for name, _, kind in partition_values(source.partition_by, source.schema, "").fields
     }
-    own = {value.hint: in_spark(value)[-1] for value in scan.VALUES.values()}
+    own = {value.hint: IN_SPARK[kind] for kind, value in VALUES.items()}
     fields: list[T.StructField] = []
     for name, hint in source.found.fields:
         kind = folders.get(name) or own.get(without_none(hint))
@@ -126,7 +123,7 @@ def schema_before_opening(source: CsvSource) -> T.StructType | None:
 def _schema(source: CsvSource, kinds: dict[str, str], values: PartitionValues) -> T.StructType:
     """The columns of the rows, in the order of a `scan.CsvDecoder`."""
     added = [] if source.filename_column is None else [T.StructField(source.filename_column, T.StringType())]
-    own = [T.StructField(name, _TYPES[kind]) for name, kind in kinds.items()]
+    own = [T.StructField(name, IN_SPARK[kind]) for name, kind in kinds.items()]
     asked = dict(source.options).get("usecols") or values.names
     folders = [T.StructField(name, kind) for name, _, kind in values.fields if name in asked]
     return T.StructType([*own, *added, *folders])
@@ -145,7 +142,7 @@ def _kinds(
         added = {source.filename_column, *source.partition_by}
         is_whole = options.get("usecols") is None
         names = [name for name in own if name not in added] if is_whole else names
-    asked = scan.asked_kinds(names, options, files.where)
+    asked = asked_kinds(names, options, files.where)
     if is_bounded:
         asked = {name: kind or _found_kind(source, name) for name, kind in asked.items()}
         if names:
@@ -159,7 +156,7 @@ def _kinds(
             hint = "pass names=[...] and dtype={...}, or put a file there before the pipeline starts"
             raise make_schema_error("columns", files, hint)
         scan.check_names(names, options, source, files.where)
-        asked = scan.asked_kinds(names, options, files.where)
+        asked = asked_kinds(names, options, files.where)
         if is_bounded:
             asked = {name: kind or _found_kind(source, name) for name, kind in asked.items()}
         if None in asked.values():
@@ -175,7 +172,7 @@ def _found_kind(source: CsvSource, name: str) -> str | None:
         return "str"
     hints = {} if source.found is None else dict(source.found.fields)
     wanted = without_none(hints.get(name))
-    return next((kind for kind in ("int", "float", "bool", "str") if scan.VALUES[kind].hint == wanted), None)
+    return next((kind for kind, value in VALUES.items() if value.hint == wanted), None)
 
 
 def _lines(
@@ -232,7 +229,7 @@ def _records(
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
     value = scan.missing_as_null(name, options)
-    return scan.typed(F.when(_fits(name, kind, options), value), kind) if kind in _PATTERNS else value
+    return typed(F.when(_fits(name, kind, options), value), kind) if is_checked(kind) else value
 
 
 def _in_spark(name: str, kind: str, options: dict[str, Any]) -> Column:
@@ -244,13 +241,13 @@ def _in_spark(name: str, kind: str, options: dict[str, Any]) -> Column:
 
 
 def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
-    return scan.missing_as_null(name, options).rlike(_PATTERNS[kind])
+    return fits(scan.missing_as_null(name, options), kind)
 
 
 def _wrong(kinds: dict[str, str], options: dict[str, Any], is_exact: Collection[str] = ()) -> Column:
     """Why a record is wrong; in the columns `is_exact`, also whole numbers that Spark's type does not hold."""
     misfits = [
-        F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if kind in _PATTERNS
+        F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if is_checked(kind)
     ]
     for name in [name for name, kind in kinds.items() if kind == "long int" and name in is_exact]:
         is_lost = _in_spark(name, "long int", options).isNull()

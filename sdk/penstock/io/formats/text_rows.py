@@ -21,9 +21,12 @@ from penstock.io.formats.partition_folders import (
 from penstock.io.formats.record_types import field_names
 from penstock.io.sink_transforms import SinkTransform
 from penstock.io.source_transforms import SourceTransform
+from penstock.options.standard import TypeOptions
 from penstock.transforms.elements.field_checks import check_field_names
+from penstock.typehints.row_type import RowTypeConstraint
 
 if TYPE_CHECKING:
+    from penstock.construction.pipeline import Pipeline
     from penstock.construction.pvalue import MainAndTagged, PBegin
     from penstock.io.rejects import RejectedRecord
 
@@ -74,6 +77,18 @@ class ReadTextRows(SourceTransform[Row]):
         if self.get_type_hints().simple_output_type(self.label) is None:
             self.source = replace(self.source, found=element_type)
         return element_type
+
+    def take_declared_type(self, element_type: object, pipeline: Pipeline) -> None:
+        """Passes the declared fields to the source, which reads them or refuses them."""
+        row = element_type
+        if not isinstance(row, RowTypeConstraint):
+            row = RowTypeConstraint.from_user_type(element_type)
+        if row is None:
+            return
+        where, found = pipeline.current_transform().where, None
+        if pipeline.options.view_as(TypeOptions).pipeline_type_check:
+            found = pipeline.runner.element_type_of(self.source, pipeline.options, where)
+        self.source = self.source.with_declared_type(row, found, where)
 
     def infer_output_type(self, input_type: object) -> object:
         return Row
