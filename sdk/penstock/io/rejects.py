@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -140,18 +140,38 @@ def reject(source: str, position: Position, raw: object, error: BaseException) -
 def from_dead_letter(letter: tuple[object, tuple[type, str, object]], source: str = "") -> RejectedRecord:
     """Returns a dead letter of ``with_exception_handling`` in the shape of a rejected record.
 
-    A program can then write both into one place. The exception's ``repr`` is the reason; its traceback is left out.
+    A program can then write both into one place. The reason is the class and the message of the exception; its
+    traceback is left out.
 
     Args:
         letter: An element, and the class, the ``repr`` and the traceback of its exception, as in Beam.
         source: What stands for the file, such as the name of the step.
 
-    >>> str(from_dead_letter(("x", (ValueError, "ValueError('no number')", [])), "Parse"))
-    "Parse: ValueError('no number')"
+    >>> str(from_dead_letter(("x", (ValueError, "ValueError('no number')", ["ValueError: no number"])), "Parse"))
+    'Parse: ValueError: no number'
     """
-    element, (kind, shown, _) = letter
+    element, (kind, shown, trace) = letter
     text, is_escaped = _as_text(element)
-    return RejectedRecord(source, None, None, None, None, shown, kind.__name__, text, is_escaped)
+    name = kind.__name__
+    reason = _name_failure(name, _message_in(trace, name), shown)
+    return RejectedRecord(source, None, None, None, None, reason, name, text, is_escaped)
+
+
+def _message_in(trace: object, name: str) -> str | None:
+    """The first line of the message of an exception, by the lines of its traceback; None if they do not show it."""
+    lines = "".join(map(str, trace)).splitlines() if isinstance(trace, Iterable) else []
+    for line in reversed(lines):
+        shown, colon, message = line.partition(": ")
+        if shown.rpartition(".")[2] == name:
+            return message.strip() if colon else ""
+    return None
+
+
+def _name_failure(name: str, message: str | None, otherwise: str = "") -> str:
+    """The class of an exception and what it says."""
+    if message is None:
+        return otherwise
+    return f"{name}: {message}" if message else name
 
 
 def say_why(error: BaseException) -> str:
@@ -173,7 +193,9 @@ def say_why(error: BaseException) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"the record is not {error.encoding} (byte {error.start + 1})"
     what, _ = split_hint(str(error))
-    return what.partition("\n")[0].strip() or type(error).__name__
+    said = what.partition("\n")[0].strip()
+    # The text of a KeyError is only the key.
+    return said if said and not isinstance(error, KeyError) else _name_failure(type(error).__name__, said)
 
 
 def _as_text(raw: object) -> tuple[str, bool]:
