@@ -59,6 +59,14 @@ def warnings_of(caplog):
         ("--penstock_speed=4", "run the program with --help"),
         ("--sparkling_water", None),
         ("--model=a.bin", None),
+        ("--mod=batch", "did you mean --mode?"),
+        ("--mdoe=batch", "did you mean --mode?"),
+        ("--steaming", "did you mean --streaming?"),
+        ("--aplication_name=x", None),
+        ("--app_nmae=x", "did you mean --app_name?"),
+        ("--prject=x", "did you mean --project?"),
+        ("--events=3", None),
+        ("--line=3", None),
     ],
 )
 def test_a_mistyped_option_of_ours_is_refused_with_the_nearest_one(flag, meant, warnings_of):
@@ -130,8 +138,13 @@ def test_what_no_class_knows_is_listed_once_without_its_values(warnings_of, capl
 
 
 def test_the_nearest_option_is_named_in_the_warning(warnings_of):
-    [told] = warnings_of(PipelineOptions(["--steaming"]))
-    assert "--steaming (did you mean --streaming?)" in told
+    [told] = warnings_of(PipelineOptions(["--events=x"]))
+    assert "--events (did you mean --events_per_batch?)" in told
+
+
+def test_a_mistyped_argument_of_a_pipeline_is_refused_in_three_parts():
+    with pytest.raises(ValueError, match=r"--mod is not an option\n  at .*\n  hint: did you mean --mode\?"):
+        check_given(PipelineOptions(mod="batch"))
 
 
 def test_options_of_a_class_that_is_defined_later_and_of_a_block_are_known(warnings_of):

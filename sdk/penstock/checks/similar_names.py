@@ -8,6 +8,9 @@ from collections.abc import Iterable
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
+_SHORT, _LONG = 6, 8
+"""In a shorter name than the first, a changed letter is not a slip; a name of the second length may have two slips."""
+
 
 def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
     """Returns the known name that is most like `name`, ignoring capitals; None if none is similar enough.
@@ -24,6 +27,45 @@ def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str 
         return None
     spellings = spelled[found[0]]
     return name if name in spellings else spellings[0]
+
+
+def find_slip(name: str, names: Iterable[str]) -> str | None:
+    """Returns the known name that `name` is but for a slip of the hand; None if there is none.
+
+    A slip leaves out, adds or changes a letter, or swaps two; names of eight letters or more may have two slips. In a
+    name of less than six letters, a changed letter makes another word.
+
+    >>> names = ["mode", "streaming"]
+    >>> [find_slip(name, names) for name in ("mod", "mdoe", "steamign", "node", "models", "mode")]
+    ['mode', 'mode', 'streaming', None, None, None]
+    """
+    near = [
+        (_count_slips(name, known), known)
+        for known in names
+        if name != known and abs(len(name) - len(known)) <= _most_slips(name, known)
+    ]
+    found = [(slips, known) for slips, known in near if slips <= _most_slips(name, known)]
+    return min(found)[1] if found else None
+
+
+def _most_slips(one: str, other: str) -> int:
+    return 2 if min(len(one), len(other)) >= _LONG else 1
+
+
+def _count_slips(one: str, other: str) -> int:
+    """The least number of slips that make one word of another."""
+    change = 2 if min(len(one), len(other)) < _SHORT else 1
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        now = [row]
+        for column, wanted in enumerate(other, 1):
+            least = min(last[column] + 1, now[column - 1] + 1, last[column - 1] + change * (letter != wanted))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
+                least = min(least, before[column - 2] + 1)
+            now.append(least)
+        before, last = last, now
+    return last[-1]
 
 
 def hint_at_choice(message: str) -> str | None:

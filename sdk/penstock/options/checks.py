@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from penstock.checks.similar_names import find_slip
 from penstock.error import refusal, three_parts
 from penstock.options.base import (
     PipelineOptions,
@@ -26,6 +27,9 @@ _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
 """The beginnings of the names of penstock options, in the form of `_plain`."""
 
+_FLAGS_OF_PROGRAMS = frozenset({"model"})
+"""Flags that many programs have, and that a slip would make of an option."""
+
 _READ_ANYWAY = frozenset({"full_trace"})
 """The options that have an effect on the command line of a program that does not read it."""
 
@@ -34,11 +38,11 @@ NOT_FLAGS = frozenset({"spark"})
 
 
 def check_given(options: PipelineOptions) -> None:
-    """Refuses mistyped penstock options, and warns of all others that have no effect.
+    """Refuses mistyped options, and warns of all others that have no effect.
 
-    An option is mistyped if it begins like a penstock option, or equals a known option except for dashes and
-    capitals. Programs may have flags that no class of options defines; one warning per process names them. Another one
-    names Beam's options that have no effect.
+    An option is mistyped if it begins like a penstock option, equals a known option except for dashes and capitals, or
+    differs from an option of Beam or penstock by a slip of the hand. Programs may have flags that no class of options
+    defines; one warning per process names them. Another one names Beam's options that have no effect.
 
     >>> check_given(PipelineOptions(["--checkpoint_locatoin=/tmp/here"]))
     Traceback (most recent call last):
@@ -76,16 +80,22 @@ def _plain(flag: str) -> str:
 def _refuse_ours(flag: str, parser: OptionsParser) -> None:
     spelled = {_plain(known): known for known in parser.known_flags()}
     plain = _plain(flag)
-    if not flag.startswith("-") or not (_OURS.match(plain) or plain in spelled):
+    slip = None if plain in _FLAGS_OF_PROGRAMS else find_slip(plain, _plain_of_table(parser))
+    if not flag.startswith("-") or not (_OURS.match(plain) or plain in spelled or slip):
         return
     own = "if it is your own flag, pass on only what your parser leaves: parse_known_args()[1]"
     hint = f"run the program with --help to see all options; {own}"
-    close = spelled.get(plain) or find_nearest_option(flag, parser.known_flags())
+    close = spelled.get(plain) or spelled.get(slip or "") or find_nearest_option(flag, parser.known_flags())
     if flag.startswith("--spark."):
         hint = f"write --spark_conf={flag[2:]}=value"
     elif close:
         hint = f"did you mean {close}? R{hint[1:]}"
     raise refusal(ValueError, f"{flag} is not an option", hint=hint)
+
+
+def _plain_of_table(parser: OptionsParser) -> list[str]:
+    """The flags of options/table.py: a program's own flags may be alike."""
+    return [_plain(flag) for option in parser.records() for flag in option.spellings()]
 
 
 def _meant(flag: str, parser: OptionsParser) -> str:
