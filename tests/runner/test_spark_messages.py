@@ -443,3 +443,49 @@ def test_a_hint_follows_the_condition_of_a_refusal_and_not_its_words() -> None:
     for name, hint in hints.items():
         with pytest.raises(ValueError, match=hint), translate_spark_errors("spark rate", "at step 'Read'"):
             raise of_java(said, Thrown(name, {}))
+
+
+_WORKER = (
+    "PythonException: An exception was thrown from the Python worker:\n{}\n"
+    "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] "
+    "An exception was thrown from the Python worker: {}\n"
+    " SQLSTATE: 38000\n"
+    "\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:1097)\n"
+)
+_FIRST = (
+    "Traceback (most recent call last):\n"
+    '  File "<string>", line 3, in <module>\n'
+    "ModuleNotFoundError: No module named 'tea_of_no_package'\n"
+)
+_LAST = (
+    "Traceback (most recent call last):\n"
+    '  File "/python/lib/pyspark.zip/pyspark/worker.py", line 4327, in invoke_udf\n'
+    "    run_process()\n"
+    '  File "stage.py", line 405, in run\n'
+    "    loaded: StageProgram[WriterSpec] = loads(program)\n"
+    "                                       ^^^^^^^^^^^^^^\n"
+    '  File "<string>", line 5, in <module>\n'
+    "RuntimeError: the model cannot be read"
+)
+_CHAINS = {
+    "a cause": "\nThe above exception was the direct cause of the following exception:\n\n",
+    "another error": "\nDuring handling of the above exception, another exception occurred:\n\n",
+    "a cause with more lines": "and\n  more of it\n\n"
+    "The above exception was the direct cause of the following exception:\n\n",
+}
+
+
+@pytest.mark.parametrize("chain", _CHAINS.values(), ids=_CHAINS)
+def test_the_last_error_of_a_chain_is_the_one_that_a_worker_raised(chain) -> None:
+    text = _FIRST + chain + _LAST
+    found = translate(Py4JJavaErrorOfText(_WORKER.format(text, text)), ErrorContext(places=(STEP,)))
+    assert str(found).startswith("a Python worker failed: RuntimeError: the model cannot be read\n")
+    [note] = found.__notes__
+    assert "tea_of_no_package" in note
+    assert note.endswith("RuntimeError: the model cannot be read")
+    assert "SQLSTATE" not in note
+
+
+def test_an_error_without_a_chain_is_the_one_that_a_worker_raised() -> None:
+    found = translate(Py4JJavaErrorOfText(_WORKER.format(_LAST, _FIRST)), ErrorContext(places=(STEP,)))
+    assert str(found).startswith("a Python worker failed: RuntimeError: the model cannot be read\n")

@@ -43,11 +43,15 @@ _FILE_CHARACTERS = 300
 _STEPS_SHOWN = 3
 _CLASS_NAMES = re.compile(r"\b(?:[a-z][\w$]*\.){2,}([A-Z][\w$]*)\b")
 _CAUSE = re.compile(r"^(?:Caused by: |: |)(?:[\w$]+\.)+([A-Z][\w$]*)(?:: ([^\n]+))?$", re.MULTILINE)
+_BLOCK = r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)+(?P<said>[^\n]+)(?:\n  hint: (?P<hint>[^\n]+))?"
 _RAISED = re.compile(
-    r"(?:PythonException|from the Python worker)[^\n]*\n?"
-    r"(?P<stack>Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)+(?P<said>[^\n]+)"
-    r"(?:\n  hint: (?P<hint>[^\n]+))?)"
+    r"(?:PythonException|from the Python worker)[^\n]*?(?=Traceback|\n)\n?(?P<stack>" + _BLOCK + ")"
 )
+_RAISED_NEXT = re.compile(
+    r"(?:\n(?![ \t]*at |Traceback )[^\n]*)*?\n\n(?:The above exception was the direct cause of the following exception|"
+    r"During handling of the above exception, another exception occurred):\n\n" + _BLOCK
+)
+"""What follows an exception in a chain; the last one is the one that was raised."""
 _SPARKS_STATE = re.compile(
     r"\s*SQLSTATE: \w+.*|\n=== Streaming Query ===.*|;?\n'?[A-Z]\w+ .*|\nJVM stacktrace.*", re.DOTALL
 )
@@ -125,7 +129,7 @@ def translate(error: Exception, surroundings: ErrorContext | None = None) -> Bas
     _LOGGER.debug("Spark's own text:\n%s", text)
     if died is not None:
         return _death(died, known)
-    if (raised := _RAISED.search(text)) is not None:
+    if (raised := _find_raised(text)) is not None:
         return _make_worker_error(raised, known)
     if (explained := _explained(error, known)) is not None:
         return explained
@@ -169,9 +173,28 @@ def _death(died: WorkerDeath, known: ErrorContext) -> RunnerError:
     return RunnerError(what, where=where, hint=hint)
 
 
-def _make_worker_error(raised: re.Match[str], known: ErrorContext) -> RunnerError:
+@dataclass(frozen=True)
+class _Raised:
+    """An exception of a worker, by Spark's text."""
+
+    said: str  # Its class and the first line of its message.
+    hint: str | None
+    stack: str  # The lines of it and of its causes.
+
+
+def _find_raised(text: str) -> _Raised | None:
+    found = _RAISED.search(text)
+    if found is None:
+        return None
+    start, last = found.start("stack"), found
+    while (following := _RAISED_NEXT.match(text, last.end())) is not None:
+        last = following
+    return _Raised(last["said"], last["hint"], text[start : last.end()])
+
+
+def _make_worker_error(raised: _Raised, known: ErrorContext) -> RunnerError:
     """An error that a worker raised outside of any step: it could not read the program, or an import failed."""
-    if (other := _OTHER_PYTHON.search(raised["said"])) is not None:
+    if (other := _OTHER_PYTHON.search(raised.said)) is not None:
         workers, program = other.groups()
         return RunnerError(
             f"the workers run Python {workers}, and the program Python {program}: they need the same minor version",
@@ -179,18 +202,18 @@ def _make_worker_error(raised: re.Match[str], known: ErrorContext) -> RunnerErro
             hint=f"run the program with Python {workers}, or have Spark, or the server of Spark Connect, start its "
             f"workers with Python {program} (PYSPARK_PYTHON)",
         )
-    if (where := known.unreadable(raised["said"])) is not None:
-        what = f"the workers cannot unpickle what this step sends to them: {_plain(raised['said'])}"
+    if (where := known.unreadable(raised.said)) is not None:
+        what = f"the workers cannot unpickle what this step sends to them: {_plain(raised.said)}"
         hint = (
             "make the object in DoFn.setup, or give its class a __reduce__ with all arguments of its __init__"
         )
     else:
-        said, where = raised["said"], _places(known)
+        said, where = raised.said, _places(known)
         is_own = said.startswith(_OWN_ERROR)
         what = said.removeprefix(_OWN_ERROR) if is_own else f"a Python worker failed: {_plain(said)}"
         hint = "make sure that the workers can import what the program imports"
-    error = RunnerError(what, where=where, hint=raised["hint"] or hint)
-    error.add_note(f"In the worker:\n{raised['stack']}")
+    error = RunnerError(what, where=where, hint=raised.hint or hint)
+    error.add_note(f"In the worker:\n{raised.stack}")
     return error
 
 
