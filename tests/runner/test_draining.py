@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock_spark.lowering.readings import OpenReading
-from penstock_spark.runs.draining import Backlog, reaches
+from penstock_spark.runs.draining import Backlog, reaches, say_cancelled_early
 from tests.runner.disk_place import DiskPlace
 
 ASKED_MILLIS = 100_000
@@ -176,3 +176,34 @@ def test_a_query_that_rests_for_a_second_has_read_all(tmp_path: Path) -> None:
 )
 def test_offsets_are_compared_part_by_part(offset: Any, goal: Any, expected: bool) -> None:
     assert reaches(offset, goal) is expected
+
+
+def test_a_run_that_has_read_what_was_available_may_be_cancelled_silently() -> None:
+    assert say_cancelled_early(is_drain=False, places=[], is_kept=True) is None
+
+
+@pytest.mark.parametrize(
+    ("is_drain", "places", "is_kept", "what", "where", "hint"),
+    [
+        (
+            False,
+            ["at step 'A'", "at step 'B'"],
+            True,
+            "at its start",
+            "at step 'A', at step 'B'",
+            "reads the rest",
+        ),
+        (True, ["at step 'A'"], True, "when its drain began", "at step 'A'", "reads the rest"),
+        (True, [], True, "before all windows of its drain had fired", "in the windows", "it fires them"),
+        (False, ["at step 'A'"], False, "at its start", "at step 'A'", "pass --checkpoint_location"),
+    ],
+)
+def test_a_cancelled_run_names_what_is_left_where_and_what_to_do(
+    is_drain, places, is_kept, what, where, hint
+) -> None:
+    said = say_cancelled_early(is_drain, places, is_kept)
+    assert said is not None
+    first, second, third = said.split("\n")
+    assert what in first
+    assert where in second
+    assert hint in third

@@ -51,7 +51,7 @@ _RAISED_NEXT = re.compile(
     r"(?:\n(?![ \t]*at |Traceback )[^\n]*)*?\n\n(?:The above exception was the direct cause of the following exception|"
     r"During handling of the above exception, another exception occurred):\n\n" + _BLOCK
 )
-"""What follows an exception in a chain; the last one is the one that was raised."""
+"""The next exception of a chain; the last one is the one that was raised."""
 _SPARKS_STATE = re.compile(
     r"\s*SQLSTATE: \w+.*|\n=== Streaming Query ===.*|;?\n'?[A-Z]\w+ .*|\nJVM stacktrace.*", re.DOTALL
 )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from penstock.error import three_parts
 from penstock.utils import clock
 from penstock_spark.files.place import Place
 from penstock_spark.formats.ranges.positions import AWAY
@@ -160,3 +161,50 @@ def _plain(offset: object) -> Any:
         with contextlib.suppress(ValueError, SyntaxError):
             return read(offset)
     return offset
+
+
+def say_still_reading(is_drain: bool, places: Sequence[str]) -> str:
+    """The word about a run that takes long to read what it has to.
+
+    Args:
+        is_drain: Whether it drains; otherwise it reads what was available at its start.
+        places: The sources with data that may be unread, in the form of the second part of errors.
+
+    >>> print(say_still_reading(False, ["at step 'Lines' (game.py:3)"]))
+    the stream still reads what was available at its start
+      at step 'Lines' (game.py:3)
+      hint: wait until it ends; with a --checkpoint_location, you can also stop it, and the next run reads the rest
+    """
+    what = (
+        f"the stream still reads what was available {'when its drain began' if is_drain else 'at its start'}"
+    )
+    hint = "wait until it ends; with a --checkpoint_location, you can also stop it, and the next run reads the rest"
+    return three_parts(what, where=", ".join(places), hint=hint)
+
+
+def say_cancelled_early(is_drain: bool, places: Sequence[str], is_kept: bool) -> str | None:
+    """The word about a run that was cancelled before its end; None if nothing is left to read and it did not drain.
+
+    Args:
+        is_drain: Whether it drained; otherwise it read what was available at its start.
+        places: The sources with data that may be unread, in the form of the second part of errors.
+        is_kept: Whether the next run can continue from its checkpoint.
+
+    >>> print(say_cancelled_early(False, ["at step 'Lines' (game.py:3)"], True))
+    the stream was cancelled, and perhaps has not read all that was available at its start
+      at step 'Lines' (game.py:3)
+      hint: run the program again with the same --checkpoint_location: it reads the rest
+    """
+    where = ", ".join(places) or "in the windows that were open"
+    if places:
+        since = "when its drain began" if is_drain else "at its start"
+        what = f"the stream was cancelled, and perhaps has not read all that was available {since}"
+    elif is_drain:
+        what = "the stream was cancelled before all windows of its drain had fired"
+    else:
+        return None
+    rest = "reads the rest" if places else "fires them"
+    hint = f"run the program again with the same --checkpoint_location: it {rest}"
+    if not is_kept:
+        hint = "pass --checkpoint_location, so that the next run continues; without one, it begins again"
+    return three_parts(what, where=where, hint=hint)

@@ -48,7 +48,7 @@ from penstock_spark.reports.metrics import (
     take_snapshots,
     watermarks_of,
 )
-from penstock_spark.runs.draining import Backlog, is_away
+from penstock_spark.runs.draining import Backlog, is_away, say_cancelled_early, say_still_reading
 from penstock_spark.runs.native_grouping import native_counts, native_reports
 from penstock_spark.runs.outside_commands import OutsideCommands
 from penstock_spark.runs.own_record import OwnRecord
@@ -414,8 +414,8 @@ class StreamRun:
         if self._backlog.labels():
             if clock.monotonic_seconds() > self._next_word:
                 self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-                doing = "draining" if self.state == PipelineState.DRAINING else "reading what is available"
-                _LOGGER.warning("%s: %s", doing, _unread(self._backlog))
+                is_drain = self.state == PipelineState.DRAINING
+                _LOGGER.warning("%s", say_still_reading(is_drain, self._unread_places()))
             return False
         if self.state != PipelineState.DRAINING:
             return True
@@ -464,8 +464,14 @@ class StreamRun:
         if self.failure is not None and not self._waiting:
             _LOGGER.error("the query of the run %s failed: %s", self.context.run, self.failure)
         elif self.failure is None and state == PipelineState.CANCELLED and self._backlog is not None:
-            end = "read what was available" if self.available_now else "drained"
-            _LOGGER.warning("cancelled before it had %s: %s", end, _unread(self._backlog))
+            is_kept = self.checkpoint.lease is not None
+            said = say_cancelled_early(not self.available_now, self._unread_places(), is_kept)
+            if said is not None:
+                _LOGGER.warning("%s", said)
+
+    def _unread_places(self) -> list[str]:
+        labels = [] if self._backlog is None else self._backlog.labels()
+        return [self.about.places.get(label, f"at step {label!r}") for label in labels]
 
     def _fold(self, batch: int | None) -> None:
         metrics, run = self.context.metrics, self.context.run
@@ -526,12 +532,3 @@ def state_at_end(state: str, failure: BaseException | None) -> str:
     'FAILED'
     """
     return PipelineState.FAILED if failure is not None else _ENDS.get(state, PipelineState.DONE)
-
-
-def _unread(backlog: Backlog) -> str:
-    labels = ", ".join(repr(label) for label in backlog.labels())
-    return (
-        f"some data of {labels} was not read yet"
-        if labels
-        else "all data was read, but some windows had not fired"
-    )
