@@ -43,7 +43,7 @@ def add_command(commands: Commands) -> None:
         "--step", metavar="LABEL", help="only the state of this step, or of the steps in this composite"
     )
     state.add_argument(
-        "--key", metavar="KEY", help="only this key, as the table shows it, or without its quotes"
+        "--key", metavar="KEY", help="only this key, as the table shows it, or without its quotes or window"
     )
     state.add_argument(
         "--limit", type=int, default=_ROWS, metavar="N", help="how many rows; default: %(default)s"
@@ -64,7 +64,7 @@ def _state(options: argparse.Namespace) -> int:
         sys.path.insert(0, os.getcwd())
     rows = state_rows(options.checkpoint, label=options.step, shows_unreadable=True)
     if options.key is not None:
-        rows = (row for row in rows if options.key in (format_key(row.key), str(row.key)))
+        rows = (row for row in rows if has_key(row.key, options.key))
     found = list(islice(rows, options.limit + 1))
     shown = sorted(found[: options.limit], key=lambda row: (row.level, row.grouping))
     match options.to:
@@ -81,6 +81,21 @@ def _state(options: argparse.Namespace) -> int:
     if len(found) > len(shown):
         print(f"there are more rows than {options.limit}; --limit shows more", file=sys.stderr)
     return 0
+
+
+def has_key(key: object, asked: str) -> bool:
+    """True if a key is the one that a user has written; also if it is the pair of that key and a window.
+
+    >>> from penstock.transforms.window import IntervalWindow
+    >>> has_key("amy", "amy"), has_key(("amy", IntervalWindow(60, 120)), "amy"), has_key(("amy", 1), "amy")
+    (True, True, False)
+    """
+    if asked in (format_key(key), str(key)):
+        return True
+    match key:
+        case tuple((own, BoundedWindow())):
+            return has_key(own, asked)
+    return False
 
 
 def _describe_nothing(options: argparse.Namespace) -> str:

@@ -140,6 +140,9 @@ def test_a_window_in_a_key_is_shown_in_utc_and_can_be_chosen(
         "ann",
         {"start": "2026-03-02T08:00:00Z", "end": "2026-03-02T08:01:00Z"},
     ]
+    for typed, count in {"ann": 2, "'ann'": 2, "an": 0, "ann'": 0}.items():
+        assert command.main(["state", "c", "--json", "--key", typed]) == 0
+        assert capsys.readouterr().out.count('"ann"') == count, typed
 
 
 def test_csv_has_whole_values(capsys: pytest.CaptureFixture[str]) -> None:
