@@ -141,7 +141,7 @@ def _read(pipeline: Any, cell: Cell, source: str, files_per_batch: int, ends: bo
         event_time=second_of if cell.source == "text" else "at",
         watermark=BoundedDisorder(DISORDER_SECONDS),
         max_files_per_batch=files_per_batch,
-        ends=ends,
+        existing_only=ends,
     )
     rows = pipeline | f"Read {source.rpartition('/')[2]}" >> stream
     return rows | beam.Map(parsed).with_output_types(Event) if cell.source == "text" else rows
@@ -208,7 +208,7 @@ def _counting(spark: SparkSession, cell: Cell, folder: str) -> Any:
 
 def _counts(pipeline: Any, cell: Cell, source: str, ends: bool) -> Any:
     read = beam.io.ReadFromParquet(f"{source}/*.parquet", as_rows=True)
-    rows = pipeline | read.as_stream(max_files_per_batch=1, ends=ends)
+    rows = pipeline | read.as_stream(max_files_per_batch=1, existing_only=ends)
     rows |= beam.WindowInto(
         beam.window.GlobalWindows(),
         trigger=_COUNTING[cell.grouping],

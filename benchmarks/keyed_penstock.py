@@ -75,7 +75,7 @@ def _events(pipeline: Any, source: str, files_per_batch: int, ends: bool, name: 
         event_time=second_of,
         watermark=BoundedDisorder(DISORDER_SECONDS),
         max_files_per_batch=files_per_batch,
-        ends=ends,
+        existing_only=ends,
     )
     return pipeline | f"Read {name}" >> read | f"Parse {name}" >> beam.Map(_key_value)
 

@@ -164,7 +164,7 @@ def stream(spark: SparkSession, settings: argparse.Namespace) -> dict[str, Any]:
             found: list[Any] = []
             pipeline = beam.Pipeline(spark=spark, mode="streaming")
             read = ReadFromSpark("parquet", str(source), schema=GOALS).as_stream(
-                "at", BoundedDisorder(5), ends=True, max_files_per_batch=2
+                "at", BoundedDisorder(5), existing_only=True, max_files_per_batch=2
             )
             _ = answer(pipeline | read) | ForEachBatch(lambda rows, _: found.extend(rows))
             pipeline.run().wait_until_finish()

@@ -63,7 +63,7 @@ def replay_on(pipeline: Any, workload: str, source: str, target: str, files_per_
         event_time=second_of,
         watermark=BoundedDisorder(DISORDER_SECONDS),
         max_files_per_batch=files_per_batch,
-        ends=True,
+        existing_only=True,
     )
     _ = (
         lines

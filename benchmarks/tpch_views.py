@@ -113,7 +113,7 @@ def keep_view(
         read = ReadFromParquet(path, as_rows=True)
         streams = name in _KEYS
         tables[name] = pipeline | name >> (
-            read.as_stream(max_files_per_batch=1, ends=True) if streams else read
+            read.as_stream(max_files_per_batch=1, existing_only=True) if streams else read
         )
     _ = tables | SqlTransform(query) | beam.Changelog() | ForEachBatch(take)
     times = follow(pipeline.run())

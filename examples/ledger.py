@@ -122,7 +122,7 @@ class Table:
 def keep(pipeline, folder):
     """Reads the transfers of a folder, and updates the tables of ``ledger.db`` beside them."""
     transfers = beam.io.ReadFromText(f"{folder}/transfers/*.csv").as_stream(
-        second_of, BoundedDisorder(0), ends=True, max_files_per_batch=1
+        second_of, BoundedDisorder(0), existing_only=True, max_files_per_batch=1
     )
     for name, rows in zip(TABLES, tables_of(pipeline | transfers), strict=True):
         table = Table(folder / "ledger.db", name)

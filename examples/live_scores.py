@@ -62,7 +62,7 @@ def deal_out(file, folder, count):
 def follow(pipeline, pattern, disorder, lateness):
     """Gives the panes of all hours as lines, and the lines that are not scores."""
     lines, bad = pipeline | beam.io.ReadFromText(pattern).as_stream(
-        seconds_of, BoundedDisorder(disorder), rejects=True, ends=True, max_files_per_batch=1
+        seconds_of, BoundedDisorder(disorder), rejects=True, existing_only=True, max_files_per_batch=1
     )
     hours = beam.WindowInto(
         FixedWindows(3600),

@@ -54,7 +54,7 @@ def read_stream(pipeline: beam.Pipeline, source: str) -> Events:
         event_time=lambda line: at_millis(time_of(line)),
         watermark=BoundedDisorder(WATERMARK_DELAY),
         max_files_per_batch=1,
-        ends=True,
+        existing_only=True,
     )
     # The times are there already.
     return parsed(pipeline | lines, has_times=False)

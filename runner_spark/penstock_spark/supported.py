@@ -182,9 +182,9 @@ def _takes_retractions(step: Step) -> bool:
     """True if retractions may come to a step whose construction has not checked for them, in each mode."""
     match step.primitive:
         case StatefulParDo(dofn):
-            return bool(dofn.takes_retractions)
+            return bool(dofn.accepts_retractions)
         case CombinePerKey(fn):
-            return bool(fn.takes_retractions)
+            return bool(fn.accepts_retractions)
     return True
 
 

@@ -155,7 +155,7 @@ SUBJECT = Subject(
         Row(
             "a string for a choice",
             write="""
-                beam.io.ReadFromText("/logs/*.txt").as_stream(ends="false")
+                beam.io.ReadFromText("/logs/*.txt").as_stream(existing_only="false")
                 """,
             see="""
                 TypeError: ends must be True or False, but is 'false'

@@ -25,7 +25,7 @@ def build(checkpoint: str, *flags: str, mode: str = "streaming", ends: bool = Fa
     options = [f"--mode={mode}", f"--checkpoint_location={checkpoint}", "--shuffle_partitions=2", *flags]
     pipeline: Any = beam.Pipeline(options=PipelineOptions(options))
     read = ReadChangesFromPostgres(url, "scores", slot="replica", publication="everything")
-    changes = pipeline | "Changes" >> read.as_stream(max_records_per_batch=500, ends=ends)
+    changes = pipeline | "Changes" >> read.as_stream(max_records_per_batch=500, existing_only=ends)
     _ = changes | WriteToDatabase(url, "replica", mode="upsert", key="id")
     return pipeline
 

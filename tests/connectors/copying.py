@@ -21,7 +21,7 @@ def main(source: str, read: str, target: str, written: str, checkpoint: str, *fl
     )
     with beam.Pipeline(options=options) as pipeline:
         topic = ReadFromKafka({"bootstrap.servers": source}, [read])
-        records = pipeline | topic.as_stream(max_records_per_batch=RECORDS_PER_BATCH, ends=True)
+        records = pipeline | topic.as_stream(max_records_per_batch=RECORDS_PER_BATCH, existing_only=True)
         counted = records | beam.MapTuple(lambda key, value: (key, b"%d" % (2 * int(value))))
         _ = counted | WriteToKafka({"bootstrap.servers": target}, written, exactly_once=True, transactions=1)
 

@@ -57,7 +57,7 @@ def pipeline_of(checkpoint: str | Path, *flags: str) -> beam.Pipeline:
 
 def scores_of(pipeline: beam.Pipeline, source: str | Path, kind: Any = Score) -> Any:
     """The scores of the files that are there, as rows of some type."""
-    read = beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1, ends=True)
+    read = beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1, existing_only=True)
     return pipeline | read | beam.Map(score_of, kind).with_output_types(kind)
 
 

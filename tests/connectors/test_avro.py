@@ -134,7 +134,7 @@ def test_a_block_that_cannot_be_decoded_is_a_reject_in_a_batch_and_in_a_stream(t
         (f"{source}/b.avro", None, "the file is not an Avro file, or it is damaged"),
     ]
     read = ReadFromAvro(f"{source}/*", rejects=True)
-    for mode, one in (("batch", read), ("streaming", read.as_stream(ends=True))):
+    for mode, one in (("batch", read), ("streaming", read.as_stream(existing_only=True))):
         with beam.Pipeline(mode=mode) as pipeline:
             records, rejected = pipeline | one
             numbers = records | beam.Map(lambda user: int(user["name"].removeprefix("user ")))
@@ -288,7 +288,7 @@ def test_a_stream_reads_files_that_arrive_and_writes_each_record_once(tmp_path: 
             put(source / "more.avro", records[:1])
         flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--mode=streaming", "--shuffle_partitions=2"]
         with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-            read = ReadFromAvro(f"{source}/*.avro").as_stream(max_files_per_batch=1, ends=True)
+            read = ReadFromAvro(f"{source}/*.avro").as_stream(max_files_per_batch=1, existing_only=True)
             _ = pipeline | read | WriteToAvro(f"{out}/users", USERS, file_name_suffix=".avro")
         assert sorted(content(out), key=repr) == sorted([*records, *records[:more]], key=repr)
     assert {path.name.partition("-0")[0] for path in out.glob("*.avro")} == {"users-batch"}

@@ -341,7 +341,7 @@ def test_a_batch_of_changes_and_a_stream_that_starts_again(spark: Any, tmp_path:
     def run() -> None:
         with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
             read = ReadFromDelta(path, columns=["n"], storage_options={"aws_secret_access_key": "hush-hush"})
-            stream = read.as_stream(max_records_per_batch=1, ends=True)
+            stream = read.as_stream(max_records_per_batch=1, existing_only=True)
             _ = pipeline | stream | ForEachBatch(lambda elements, number: batches.append(elements))
 
     run()
@@ -376,5 +376,5 @@ def test_a_stream_of_changes_follows_the_table(spark: Any, tmp_path: Path) -> No
     change_much(path)
     seen: list[Any] = []
     with beam.Pipeline(options=PipelineOptions(["--mode=streaming"])) as pipeline:
-        _ = pipeline | ReadChangesFromDelta(path, 0).as_stream(ends=True) | WriteToMemory(seen)
+        _ = pipeline | ReadChangesFromDelta(path, 0).as_stream(existing_only=True) | WriteToMemory(seen)
     assert sorted(seen, key=repr) == of_deltalake(path, 0)

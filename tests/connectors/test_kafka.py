@@ -86,14 +86,14 @@ def test_every_record_is_read_once(mock: Mock, topic: str, mode: str) -> None:
     mock.produce(topic, numbers(10_000))
     read = ReadFromKafka(mock.config, [topic])
     found = read_all(
-        read if mode == "batch" else read.as_stream(max_records_per_batch=3_000, ends=True), mode
+        read if mode == "batch" else read.as_stream(max_records_per_batch=3_000, existing_only=True), mode
     )
     assert sorted(found) == sorted((key, value) for _, key, value in numbers(10_000))
 
 
 def test_an_empty_topic(mock: Mock, topic: str) -> None:
     assert read_all(ReadFromKafka(mock.config, [topic])) == []
-    assert read_all(ReadFromKafka(mock.config, [topic]).as_stream(ends=True), "streaming") == []
+    assert read_all(ReadFromKafka(mock.config, [topic]).as_stream(existing_only=True), "streaming") == []
 
 
 def test_metadata_and_deserializers(mock: Mock, topic: str) -> None:
@@ -130,7 +130,7 @@ def test_create_times_decide_the_windows(mock: Mock, topic: str, mode: str) -> N
     for second in (1, 2, 11, 12, 25):
         mock.produce(topic, [(second % 4, b"red", b"")], timestamp=second * 1000)
     kafka = ReadFromKafka(mock.config, [topic], timestamp_policy="CreateTime")
-    read: Any = kafka if mode == "batch" else kafka.as_stream(watermark=BoundedDisorder(100), ends=True)
+    read: Any = kafka if mode == "batch" else kafka.as_stream(watermark=BoundedDisorder(100), existing_only=True)
     into: list[Any] = []
     with beam.Pipeline(options=options(mode)) as pipeline:
         ones = (
@@ -191,7 +191,7 @@ def test_poison_records(mock: Mock, topic: str) -> None:
         bad: list[Any] = []
         rejecting = ReadFromKafka(mock.config, [topic], value_deserializer="json", rejects=True)
         with beam.Pipeline(options=options(mode)) as pipeline:
-            both: Any = pipeline | (rejecting.as_stream(ends=True) if mode == "streaming" else rejecting)
+            both: Any = pipeline | (rejecting.as_stream(existing_only=True) if mode == "streaming" else rejecting)
             accepted, rejected = both
             _ = accepted | "Good" >> WriteToMemory(good)
             _ = rejected | "Bad" >> WriteToMemory(bad)
@@ -284,7 +284,7 @@ def test_what_is_written_is_there(mock: Mock, topic: str, mode: str) -> None:
     mock.produce(source, numbers(5_000))
     read = ReadFromKafka(mock.config, [source])
     with beam.Pipeline(options=options(mode)) as pipeline:
-        pairs = pipeline | (read if mode == "batch" else read.as_stream(ends=True))
+        pairs = pipeline | (read if mode == "batch" else read.as_stream(existing_only=True))
         doubled = pairs | beam.MapTuple(lambda key, value: (key, 2 * int(value)))
         _ = doubled | WriteToKafka(mock.config, topic, value_serializer="json")
     found = mock.consume(topic, 4)
@@ -468,7 +468,7 @@ def test_a_small_micro_batch_that_cannot_be_written_names_the_step(tansu: Tansu,
     (tmp_path / "a.txt").write_text("x" * 20_000 + "\n")
     write = WriteToKafka({**tansu.config, "message.max.bytes": 10_000}, target, exactly_once=True)
     pipeline = beam.Pipeline(options=options("streaming"))
-    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(ends=True)
+    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(existing_only=True)
     _ = lines | beam.Map(lambda line: (None, line.encode())) | "Write" >> write
     with pytest.raises(ValueError, match="a record is too large") as error:
         pipeline.run().wait_until_finish()
@@ -514,7 +514,7 @@ def test_lines_that_a_file_had_lost_for_a_while_are_in_the_topic_in_the_end(
 
     def run() -> None:
         with beam.Pipeline(options=options("streaming", f"--checkpoint_location={tmp_path}/checkpoint")) as p:
-            lines = p | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(ends=True)
+            lines = p | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(existing_only=True)
             pairs = lines | beam.Map(lambda line: (None, line.encode()))
             _ = pairs | WriteToKafka(tansu.config, target, exactly_once=True, transactions=1)
 

@@ -319,13 +319,13 @@ def test_streams_from_a_store_and_checkpoints_there_are_refused_before_the_start
 ) -> None:
     put(f"{place}/a", b"a\n")
     text = refused(
-        beam.io.ReadFromText(f"{place}/*").as_stream(ends=True), UnsupportedByRunner, "no file system for s3"
+        beam.io.ReadFromText(f"{place}/*").as_stream(existing_only=True), UnsupportedByRunner, "no file system for s3"
     )
     assert "spark.jars.packages" in text
     (tmp_path / "a").write_text("a\n")
     options = PipelineOptions([f"--checkpoint_location={place}/checkpoint"])
     pipeline = beam.Pipeline(options=options)
-    _ = pipeline | beam.io.ReadFromText(f"{tmp_path}/*").as_stream(ends=True) | beam.Map(print)
+    _ = pipeline | beam.io.ReadFromText(f"{tmp_path}/*").as_stream(existing_only=True) | beam.Map(print)
     with pytest.raises(ValueError, match=r"cannot access the folder(.|\n)*hint: use a path on a disk"):
         pipeline.run()
 
@@ -534,7 +534,7 @@ def test_a_stream_that_dies_while_it_names_files_writes_each_element_once(
         flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--shuffle_partitions=2"]
         options = PipelineOptions([*flags, *(["--mode=micro_batch"] if is_native else [])])
         with beam.Pipeline(options=options) as pipeline:
-            lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*").as_stream(ends=True)
+            lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*").as_stream(existing_only=True)
             if is_native:
                 pairs = lines | "Pair" >> beam.Map(lambda line: (line, 1)).with_output_types(tuple[str, int])
                 rounds = AfterWatermark(early=AfterProcessingTime(10))

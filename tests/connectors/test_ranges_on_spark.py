@@ -48,7 +48,7 @@ def test_a_batch_reads_all_that_is_there(folder: Path) -> None:
 
 def test_nothing_to_read(folder: Path) -> None:
     assert read_all(ReadFromSource(Files(folder))) == []
-    assert read_all(ReadFromSource(Files(folder)).as_stream(ends=True), "streaming") == []
+    assert read_all(ReadFromSource(Files(folder)).as_stream(existing_only=True), "streaming") == []
 
 
 @pytest.mark.parametrize("mode", ["batch", "micro_batch", "streaming"])
@@ -56,7 +56,7 @@ def test_own_times_decide_the_windows(folder: Path, mode: str) -> None:
     add(folder, "a", "1 red", "2 red", "11 red", "12 blue")
     add(folder, "b", "3 red", "25 blue")
     source = ReadFromSource(Files(folder, has_times=True))
-    read: Any = source if mode == "batch" else source.as_stream(watermark=BoundedDisorder(100), ends=True)
+    read: Any = source if mode == "batch" else source.as_stream(watermark=BoundedDisorder(100), existing_only=True)
     into: list[Any] = []
     with beam.Pipeline(options=options(mode)) as pipeline:
         words = pipeline | read | beam.Map(lambda word: (word, 1)) | beam.WindowInto(FixedWindows(10))
@@ -101,7 +101,7 @@ def test_a_limit_cuts_what_is_there_into_micro_batches(folder: Path) -> None:
     add(folder, "a", *(f"{number} a" for number in range(10)))
     batches: list[int] = []
     with beam.Pipeline(options=options("streaming")) as pipeline:
-        read = ReadFromSource(Files(folder)).as_stream(max_records_per_batch=4, ends=True)
+        read = ReadFromSource(Files(folder)).as_stream(max_records_per_batch=4, existing_only=True)
         _ = pipeline | read | beam.io.ForEachBatch(lambda elements, number: batches.append(len(elements)))
     assert batches == [4, 4, 2]
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_decoded_is_rejected_or_an_error(folder: Path) -> None:
         bad: list[Any] = []
         read: Any = ReadFromSource(Files(folder), rejects=True)
         with beam.Pipeline(options=options(mode)) as pipeline:
-            accepted, rejected = pipeline | (read.as_stream(ends=True) if mode == "streaming" else read)
+            accepted, rejected = pipeline | (read.as_stream(existing_only=True) if mode == "streaming" else read)
             _ = accepted | "Good" >> WriteToMemory(good)
             _ = rejected | "Bad" >> WriteToMemory(bad)
         assert good == [(1, "a"), (3, "c")]
@@ -144,7 +144,7 @@ def test_what_cannot_be_decoded_is_rejected_or_an_error(folder: Path) -> None:
         assert "bad line" in record.reason
     for mode in ("batch", "streaming"):
         source = ReadFromSource(Files(folder))
-        read = source if mode == "batch" else source.as_stream(ends=True)
+        read = source if mode == "batch" else source.as_stream(existing_only=True)
         with pytest.raises(ValueError, match=r"bad line \[while running 'ReadFromSource' \(test_ranges"):
             read_all(read, mode)
 
@@ -154,7 +154,7 @@ def test_an_error_of_reading_names_the_step(folder: Path, mode: str) -> None:
     add(folder, "a", "1 a", "stop")
     source = ReadFromSource(Files(folder))
     with pytest.raises(LookupError, match=r"no stop \[while running 'ReadFromSource' \(test_ranges"):
-        read_all(source if mode == "batch" else source.as_stream(ends=True), mode)
+        read_all(source if mode == "batch" else source.as_stream(existing_only=True), mode)
 
 
 class Failing(RangeSource[int]):
@@ -189,7 +189,7 @@ class Failing(RangeSource[int]):
 def test_an_error_of_planning_names_the_step(mode: str, method: str) -> None:
     source = ReadFromSource(Failing(method))
     with pytest.raises(PermissionError, match=rf"no {method} \[while running 'ReadFromSource' \(test_ranges"):
-        read_all(source if mode == "batch" else source.as_stream(ends=True), mode)
+        read_all(source if mode == "batch" else source.as_stream(existing_only=True), mode)
 
 
 def test_a_position_that_json_cannot_hold() -> None:
@@ -197,7 +197,7 @@ def test_a_position_that_json_cannot_hold() -> None:
     with pytest.raises(
         TypeError, match=r"the position \(1, 2\) changes when it is written as JSON"
     ) as caught:
-        read_all(source.as_stream(ends=True), "streaming")
+        read_all(source.as_stream(existing_only=True), "streaming")
     assert "test_ranges_on_spark.py" in str(caught.value)
 
 
@@ -227,7 +227,7 @@ def test_a_finite_stream_does_not_end_while_its_source_is_away(folder: Path) -> 
             (folder / "away").touch()
 
     pipeline = beam.Pipeline(options=options("streaming"))
-    read = ReadFromSource(Files(folder)).as_stream(max_records_per_batch=1, ends=True)
+    read = ReadFromSource(Files(folder)).as_stream(max_records_per_batch=1, existing_only=True)
     _ = pipeline | read | beam.io.ForEachBatch(take)
     result = pipeline.run()
     wait_for(lambda: has_been_away(folder), result)
@@ -254,14 +254,14 @@ def test_a_source_that_stays_away(folder: Path) -> None:
 def test_removed_records_are_an_error(folder: Path, tmp_path: Path) -> None:
     checkpoint = f"--checkpoint_location={tmp_path / 'checkpoint'}"
     add(folder, "a", "1 a", "2 a")
-    read = ReadFromSource(Files(folder)).as_stream(ends=True)
+    read = ReadFromSource(Files(folder)).as_stream(existing_only=True)
     assert len(read_all(read, "streaming", checkpoint)) == 2
     add(folder, "a", "3 a", "4 a")
     (folder / "a.log.removed").write_text("3")
     with pytest.raises(
         ValueError, match="begins at record 3, but the stream has read it only up to record 2"
     ):
-        read_all(ReadFromSource(Files(folder)).as_stream(ends=True), "streaming", checkpoint)
+        read_all(ReadFromSource(Files(folder)).as_stream(existing_only=True), "streaming", checkpoint)
 
 
 def test_a_stream_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_stream_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
 def test_an_old_spark_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock_spark.formats.ranges.stream._OLDEST", (9, 9))
     with pytest.raises(UnsupportedByRunner, match=r"files in in cannot be read as a stream on Spark 4\."):
-        read_all(ReadFromSource(Files(folder)).as_stream(ends=True), "streaming")
+        read_all(ReadFromSource(Files(folder)).as_stream(existing_only=True), "streaming")
 
 
 def test_workers_can_import_the_source() -> None:
@@ -336,7 +336,7 @@ class Interrupted(RangeSource[int]):
 
 
 def test_a_range_is_read_on_where_the_connection_was_lost(folder: Path) -> None:
-    assert read_all(ReadFromSource(Interrupted(folder)).as_stream(ends=True), "streaming") == list(range(10))
+    assert read_all(ReadFromSource(Interrupted(folder)).as_stream(existing_only=True), "streaming") == list(range(10))
     (folder / "read").unlink()
     assert read_all(ReadFromSource(Interrupted(folder))) == list(range(10))
 
@@ -375,7 +375,7 @@ def test_partitions_with_positions_of_their_own(folder: Path) -> None:
     source = Letters(a="d", q="s")
     found: list[list[str]] = []
     with beam.Pipeline(options=options("streaming")) as pipeline:
-        read = ReadFromSource(source).as_stream(max_records_per_batch=2, ends=True)
+        read = ReadFromSource(source).as_stream(max_records_per_batch=2, existing_only=True)
         _ = pipeline | read | beam.io.ForEachBatch(lambda letters, number: found.append(letters))
     assert list(map(sorted, found)) == [["a", "q"], ["b", "r"], ["c"]]
     assert sorted(read_all(ReadFromSource(source))) == list("abcqr")

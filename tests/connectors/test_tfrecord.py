@@ -416,7 +416,7 @@ def test_a_stream_reads_files_that_arrive_and_writes_each_record_once(tmp_path: 
         if more:
             (source / "more.gz").write_bytes(gzip.compress(content([b"more"])))
         with beam.Pipeline(options=streaming(tmp_path)) as pipeline:
-            read = ReadFromTFRecord(f"{source}/*.gz").as_stream(max_files_per_batch=1, ends=True)
+            read = ReadFromTFRecord(f"{source}/*.gz").as_stream(max_files_per_batch=1, existing_only=True)
             _ = pipeline | read | WriteToTFRecord(f"{out}/some", file_name_suffix=".tfrecord")
         written = [record for path in out.iterdir() for record in records_of(path.read_bytes())]
         assert sorted(written) == sorted([*records, *[b"more"][:more]])
@@ -429,13 +429,13 @@ def test_a_damaged_file_is_an_error_of_a_stream_or_one_of_its_rejects(tmp_path: 
     source.mkdir()
     (source / "a").write_bytes(content([b"fine"]))
     (source / "b").write_bytes(WHOLE[:-1])
-    stream = ReadFromTFRecord(f"{source}/*").as_stream(ends=True)
+    stream = ReadFromTFRecord(f"{source}/*").as_stream(existing_only=True)
     what = refused(lambda pipeline: pipeline | "ReadIt" >> stream, ValueError)[0]
     assert what.endswith("b is not a TFRecord file, or it is damaged: the record at byte 24 is cut off")
     accepted: list[Any] = []
     rejected: list[Any] = []
     with beam.Pipeline(options=streaming(tmp_path)) as pipeline:
-        rejecting = ReadFromTFRecord(f"{source}/*").as_stream(rejects=True, ends=True)
+        rejecting = ReadFromTFRecord(f"{source}/*").as_stream(rejects=True, existing_only=True)
         good, bad = pipeline | rejecting
         _ = good | "Good" >> WriteToMemory(accepted)
         _ = bad | "Bad" >> WriteToMemory(rejected)
@@ -457,7 +457,7 @@ def test_the_files_of_windows_have_the_records_of_these_windows(tmp_path: Path) 
     source.mkdir()
     (source / "a").write_bytes(content([b"1", b"61", b"2"]))
     with beam.Pipeline(options=streaming(tmp_path)) as pipeline:
-        read = ReadFromTFRecord(f"{source}/*").as_stream(ends=True)
+        read = ReadFromTFRecord(f"{source}/*").as_stream(existing_only=True)
         timed = pipeline | read | beam.Map(lambda data: beam.window.TimestampedValue(data, int(data)))
         _ = timed | WriteToTFRecord(f"{tmp_path}/out", num_shards=1, triggering_frequency=60)
     found = {path.name: sorted(records_of(path.read_bytes())) for path in tmp_path.glob("out*")}

@@ -111,7 +111,7 @@ def run_totals(folder: Path, tables: Tables, delay_seconds: int) -> str:
     pipeline = pipeline_of(folder / "checkpoint")
     policy = BoundedDisorder(delay_seconds)
     read = beam.io.ReadFromText(f"{folder}/source/*.txt").as_stream(
-        event_time, policy, max_files_per_batch=1, ends=True
+        event_time, policy, max_files_per_batch=1, existing_only=True
     )
     pairs = beam.Map(lambda line: (line[0], int(line.split(",")[2]))).with_output_types(tuple[str, int])
     windows = beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
@@ -122,7 +122,7 @@ def run_totals(folder: Path, tables: Tables, delay_seconds: int) -> str:
 
 def run_lines(folder: Path, write: Callable[[Any], Any]) -> str:
     pipeline = pipeline_of(folder / "checkpoint")
-    read = beam.io.ReadFromText(f"{folder}/source/*.txt").as_stream(ends=True)
+    read = beam.io.ReadFromText(f"{folder}/source/*.txt").as_stream(existing_only=True)
     _ = pipeline | "Read" >> read | beam.Map(Line).with_output_types(Line) | write
     return str(pipeline.run().wait_until_finish())
 

@@ -54,7 +54,7 @@ def keep(pipeline: beam.Pipeline, servers: str, topic: str, target: str, copied:
     )
     read = ReadFromKafka(brokers, [topic], string, "json", timestamp_policy="CreateTime")
     watermark = BoundedDisorder(DISORDER_SECONDS, per_partition=True)
-    stream = read.as_stream(watermark=watermark, max_records_per_batch=RECORDS_PER_BATCH, ends=True)
+    stream = read.as_stream(watermark=watermark, max_records_per_batch=RECORDS_PER_BATCH, existing_only=True)
     visits = pipeline | stream.with_output_types(tuple[str, int])
     copies = visits | beam.MapTuple(bytes_of)
     _ = copies | WriteToKafka({"bootstrap.servers": target}, copied, exactly_once=True, transactions=1)

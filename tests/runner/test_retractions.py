@@ -221,7 +221,7 @@ def test_a_retraction_out_of_no_grouping_is_refused(combine):
 
 
 class Irreversible(beam.CombineFn):
-    takes_retractions = False
+    accepts_retractions = False
 
 
 class Remembering(beam.DoFn):

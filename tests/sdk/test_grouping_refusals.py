@@ -116,11 +116,11 @@ class Waiting(beam.DoFn):
 
 
 class Understanding(Remembering):
-    takes_retractions = True
+    accepts_retractions = True
 
 
 class Irreversible(beam.CombineFn):
-    takes_retractions = False
+    accepts_retractions = False
 
 
 class Steps(beam.CombineFn):
@@ -163,7 +163,7 @@ def test_a_dofn_with_state_that_says_nothing_about_retractions_is_not_given_any(
     ) as caught:
         counted | beam.ParDo(dofn())
     assert "'CombinePerKey(sum)' accumulates and retracts" in str(caught.value)
-    assert "takes_retractions = True" in str(caught.value)
+    assert "accepts_retractions = True" in str(caught.value)
     with pytest.raises(ValueError, match="has state or timers"):
         counted | "Tagged" >> beam.ParDo(dofn()).with_outputs("rest")
     assert to_pairs(scores(AccumulationMode.ACCUMULATING) | beam.CombinePerKey(sum), "Pair") | beam.ParDo(
@@ -211,8 +211,8 @@ def test_only_what_is_exact_is_subtracted() -> None:
     ("wrapped", "left"), [(lambda fn: curry_combine_fn(fn, (), {"step": 1}), 4), (DefaultingCombineFn, 3)]
 )
 def test_a_wrapped_combine_fn_takes_retractions_as_the_one_inside_does(wrapped, left) -> None:
-    assert not wrapped(Irreversible()).takes_retractions
-    assert wrapped(MeanCombineFn()).takes_retractions
+    assert not wrapped(Irreversible()).accepts_retractions
+    assert wrapped(MeanCombineFn()).accepts_retractions
     assert not hasattr(wrapped(beam.CombineFn.from_callable(max)), "subtract_input")
     assert not hasattr(wrapped(Steps()), "subtracts")
     assert pickle.loads(pickle.dumps(wrapped(Steps()))).subtract_input(5, None) == left

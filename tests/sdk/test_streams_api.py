@@ -120,7 +120,7 @@ def test_all_that_is_said_is_in_the_description() -> None:
         partition="partition",
         max_ahead=Duration(7),
         rejects=True,
-        ends=True,
+        existing_only=True,
     ).source
     assert (source.event_time, source.watermark, source.arrival_time) == ("timestamp", policy, "read")
     assert (source.tick_micros, source.partition, source.max_ahead_micros) == (

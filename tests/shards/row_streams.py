@@ -38,8 +38,8 @@ def seconds(text: str) -> int:
 class TakeBack(beam.DoFn):
     """The opposite of a Changelog: from what a row does and the row to rows and retractions."""
 
-    def __init__(self, gives_retractions):
-        self.gives_retractions = gives_retractions
+    def __init__(self, emits_retractions):
+        self.emits_retractions = emits_retractions
 
     def process(self, come, seen=beam.DoFn.WindowedValueParam):
         yield WindowedValue((come.key, come.row), seen.timestamp, seen.windows, unknown_pane(come.kind))
@@ -48,8 +48,8 @@ class TakeBack(beam.DoFn):
 class Balance(beam.DoFn):
     """Adds up by hand: its state is the total of the values that stand."""
 
-    takes_retractions = True
-    gives_retractions = True
+    accepts_retractions = True
+    emits_retractions = True
     TOTAL = ReadModifyWriteStateSpec("total", VarIntCoder())
 
     def process(

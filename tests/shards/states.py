@@ -437,7 +437,7 @@ of_side("a DoFn with state and a side input", AsList, dofn=SeesSide())
 class ComeAndGo(beam.DoFn):
     """Turns pairs into rows, which come with the number 1 and are retracted with the number 10."""
 
-    gives_retractions = True
+    emits_retractions = True
     KINDS = {1: ValueKind.INSERT, 10: ValueKind.DELETE}
 
     def process(self, pair: Any, seen: Any = beam.DoFn.WindowedValueParam) -> Any:

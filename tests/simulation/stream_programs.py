@@ -292,7 +292,7 @@ def _add_native(pipeline: beam.Pipeline, shape: Shape, calls: Calls) -> None:
     if shape.host == "columns":
         read = ReadFromParquet(f"{FOLDERS[READ]}/*.txt", validate=False, as_rows=True)
         limit = shape.files_per_batch
-        stream = read.as_stream("at", policy_of(shape, READ), ends=shape.ends, max_files_per_batch=limit)
+        stream = read.as_stream("at", policy_of(shape, READ), existing_only=shape.ends, max_files_per_batch=limit)
         grouped = beam.GroupBy("key").aggregate_field("value", sum, "value")
         panes = pipeline | READ >> stream | "Windows" >> _windows(shape) | "Group" >> grouped
     else:
@@ -317,10 +317,10 @@ def _read_of(shape: Shape, label: str) -> Any:
     limit = shape.files_per_batch
     if shape.kinds[label] == "log":
         return ReadFromSource(Records(shape.asks_once, shape.poll)).as_stream(
-            event_time, policy_of(shape, label), ends=shape.ends, max_records_per_batch=limit
+            event_time, policy_of(shape, label), existing_only=shape.ends, max_records_per_batch=limit
         )
     return beam.io.ReadFromText(f"{FOLDERS[label]}/*.txt", validate=False).as_stream(
-        event_time, policy_of(shape, label), ends=shape.ends, max_files_per_batch=limit
+        event_time, policy_of(shape, label), existing_only=shape.ends, max_files_per_batch=limit
     )
 
 

@@ -105,7 +105,7 @@ def build(pipeline: beam.Pipeline, source: str, target: str, changes: Changes = 
 def _stream(pattern: str) -> Any:
     read = beam.io.ReadFromText(pattern, validate=False)
     return read.as_stream(
-        time_of, BoundedDisorder(20), arrival_time=arrival_of, ends=True, max_files_per_batch=1
+        time_of, BoundedDisorder(20), arrival_time=arrival_of, existing_only=True, max_files_per_batch=1
     )
 
 

@@ -52,7 +52,7 @@ def shown(element: tuple[str, int], window=beam.DoFn.WindowParam, pane=beam.DoFn
 def scores(pipeline: beam.Pipeline, source: str, files: int) -> beam.PCollection[tuple[str, int]]:
     """Team and points of each line; a micro-batch reads so many files."""
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
-        time_of, BoundedDisorder(20), arrival_time=arrival_of, ends=True, max_files_per_batch=files
+        time_of, BoundedDisorder(20), arrival_time=arrival_of, existing_only=True, max_files_per_batch=files
     )
     return lines | beam.Map(parsed)
 
@@ -138,7 +138,7 @@ def windows(pipeline: beam.Pipeline, source: str, target: str, files: int = 1) -
 def columns(pipeline: beam.Pipeline, source: str, target: str, files: int = 1) -> None:
     """Sums per team and minute, which Spark computes and writes on its own."""
     read = beam.io.ReadFromParquet(f"{source}/*.parquet", as_rows=True)
-    rows = pipeline | read.as_stream("at", BoundedDisorder(20), ends=True, max_files_per_batch=files)
+    rows = pipeline | read.as_stream("at", BoundedDisorder(20), existing_only=True, max_files_per_batch=files)
     totals = beam.GroupBy("team").aggregate_field("points", sum, "total")
     schema = pa.schema([("team", pa.string()), ("total", pa.int64())])
     write = beam.io.WriteToParquet(f"{target}/totals", schema, file_name_suffix=".parquet")

@@ -170,7 +170,7 @@ def test_rejects_name_the_field_that_cannot_be_read(spark, tmp_path, is_stream) 
     (tmp_path / "a.csv").write_text("\n".join(_LINES))
     read = ReadFromCsv(f"{tmp_path}/a.csv", rejects=True).with_output_types(Sale)
     if is_stream:
-        read = read.as_stream(watermark=IngressTime(), ends=True)
+        read = read.as_stream(watermark=IngressTime(), existing_only=True)
     pipeline = beam.Pipeline(mode="streaming" if is_stream else "batch")
     good, bad = pipeline | read
     fields = beam.Map(lambda record: repr((record.line, record.field, record.reason)))

@@ -108,7 +108,7 @@ def test_a_sink_that_fails_is_an_error_of_a_finite_stream_and_not_in_the_log_too
 
     add(tmp_path / "in", "a.txt", "red 1")
     pipeline = beam.Pipeline(options=PipelineOptions(["--mode=streaming"]))
-    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream(ends=True)
+    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream(existing_only=True)
     _ = lines | ForEachBatch(write)
     result = pipeline.run()
     with pytest.raises(ConnectionError, match="no database"):

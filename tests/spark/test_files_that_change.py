@@ -47,7 +47,7 @@ READS = {
 def streamed(read: Any, path: Path, groupings: int = 0) -> Any:
     def build(pipeline: Pipeline) -> None:
         _ = pipeline | "More" >> beam.Create([1])
-        read_lines = pipeline | "Read" >> read(str(path)).as_stream(ends=True) | beam.Map(str)
+        read_lines = pipeline | "Read" >> read(str(path)).as_stream(existing_only=True) | beam.Map(str)
         if groupings:
             read_lines = read_lines | beam.WindowInto(beam.window.FixedWindows(60))
         for number in range(groupings):
@@ -196,7 +196,7 @@ def test_a_file_of_parquet_without_a_byte_is_told(
     with beam.Pipeline(options=PipelineOptions([f"--mode={mode}", "--shuffle_partitions=2"])) as pipeline:
         _ = (
             pipeline
-            | "Read" >> (read if mode == "batch" else read.as_stream(ends=True))
+            | "Read" >> (read if mode == "batch" else read.as_stream(existing_only=True))
             | WriteToMemory(found)
         )
     assert found == [{"a": 1}]

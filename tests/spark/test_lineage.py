@@ -61,7 +61,7 @@ def test_a_batch_tells_patterns_that_it_reads_files_that_it_finds_and_files_that
 def test_a_stream_tells_the_pattern_that_it_watches_and_the_prefix_that_it_writes(tmp_path):
     (tmp_path / "a.txt").write_text("1\n")
     pipeline = beam.Pipeline(options=PipelineOptions([]))
-    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(ends=True)
+    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(existing_only=True)
     _ = lines | beam.io.WriteToText(f"{tmp_path}/out/part", ".log")
     result = pipeline.run()
     result.wait_until_finish()

@@ -33,7 +33,7 @@ def test_a_stream_looks_for_new_files_without_a_job_with_a_task_for_each_file(
         (tmp_path / f"{number:02}.txt").write_text(f"{number}\n")
     found: list[str] = []
     with beam.Pipeline(options=PipelineOptions(["--mode=streaming", "--shuffle_partitions=2"])) as pipeline:
-        lines = beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(ends=True)
+        lines = beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(existing_only=True)
         _ = pipeline | lines | WriteToMemory(found)
     assert sorted(map(int, found)) == [*range(MANY)]
     jobs = descriptions_of_jobs(spark)
@@ -67,7 +67,7 @@ def test_few_tasks_read_many_small_files(spark: Any, tmp_path: Path, mode: str) 
     found: list[Any] = []
     before = max((int(job.jobId()) for job in jobs_of(spark)), default=-1)
     with beam.Pipeline(options=PipelineOptions([f"--mode={mode}", "--shuffle_partitions=2"])) as pipeline:
-        _ = pipeline | (read if mode == "batch" else read.as_stream(ends=True)) | WriteToMemory(found)
+        _ = pipeline | (read if mode == "batch" else read.as_stream(existing_only=True)) | WriteToMemory(found)
     assert sorted(row.number for row in found) == [*range(count)]
     tasks = [int(job.numTasks()) for job in jobs_of(spark) if int(job.jobId()) > before]
     # With Spark's own value, a task has 32 files.

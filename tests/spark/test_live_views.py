@@ -220,7 +220,7 @@ def stumble(line: str, flag: str) -> tuple[str, int]:
 def test_a_stream_without_groupings_counts_its_elements_too(spark: Any, tmp_path: Path) -> None:
     add(tmp_path / "in", "a.txt", "a", "b", "c")
     pipeline = TestPipeline(mode="streaming", live_port=0)
-    lines = pipeline | "Read" >> beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream(ends=True)
+    lines = pipeline | "Read" >> beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream(existing_only=True)
     _ = lines | "Two" >> beam.FlatMap(lambda line: [line, line]) | "Write" >> beam.io.WriteToMemory([])
     result: Any = pipeline.run()
     assert result.wait_until_finish() == "DONE"
@@ -241,7 +241,7 @@ def test_a_micro_batch_that_runs_again_is_counted_once_by_the_run_that_ends_it(
                 [*options, f"--checkpoint_location={tmp_path / 'checkpoint'}"]
             )
         )
-        lines = pipeline | "Read" >> beam.io.ReadFromText(f"{folder}/*.txt").as_stream(ends=True)
+        lines = pipeline | "Read" >> beam.io.ReadFromText(f"{folder}/*.txt").as_stream(existing_only=True)
         pairs = lines | "Stumble" >> beam.Map(stumble, str(flag))
         windowed = pairs | "In" >> beam.WindowInto(beam.window.FixedWindows(10))
         _ = windowed | "Sum" >> beam.CombinePerKey(sum) | beam.io.WriteToMemory([])

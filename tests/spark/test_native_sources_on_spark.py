@@ -288,7 +288,7 @@ def test_columns_of_folders_and_the_names_of_files(spark, tmp_path):
             schema=pa.schema([("day", pa.int64())]),
             filename_column="file",
         )
-        rows = pipeline | "Read" >> read.as_stream("second", BoundedDisorder(20), ends=True)
+        rows = pipeline | "Read" >> read.as_stream("second", BoundedDisorder(20), existing_only=True)
         sums = beam.GroupBy("file", "day").aggregate_field("number", sum, "total")
         lines = rows | beam.WindowInto(FixedWindows(60)) | sums | beam.Map(shown)
         _ = lines | beam.io.WriteToText(f"{tmp_path}/{place}/out")

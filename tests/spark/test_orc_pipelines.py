@@ -209,7 +209,7 @@ def test_a_stream_reads_files_that_arrive_and_writes_each_record_once(tmp_path: 
     source, out = tmp_path / "in", tmp_path / "out"
 
     def copy(pipeline: beam.Pipeline) -> None:
-        found = ReadFromOrc(f"{source}/*.orc", as_rows=True).as_stream(max_files_per_batch=1, ends=True)
+        found = ReadFromOrc(f"{source}/*.orc", as_rows=True).as_stream(max_files_per_batch=1, existing_only=True)
         rows = pipeline | found | beam.Map(lambda row: Visit(*row)).with_output_types(Visit)
         _ = rows | WriteToOrc(f"{out}/o", file_name_suffix=".orc", codec="lz4")
 
@@ -229,7 +229,7 @@ def test_damaged_files_of_a_stream_are_rejects_or_errors(tmp_path: Path) -> None
     put(source / "a.orc", {"n": [1]})
 
     def rejecting(pipeline: beam.Pipeline) -> None:
-        rows, rejected = pipeline | ReadFromOrc(f"{source}/*.orc").as_stream(rejects=True, ends=True)
+        rows, rejected = pipeline | ReadFromOrc(f"{source}/*.orc").as_stream(rejects=True, existing_only=True)
         _ = rows | "Rows" >> beam.io.WriteToMemory(good)
         _ = rejected | "Bad" >> beam.io.WriteToMemory(bad)
 
@@ -255,12 +255,12 @@ def test_a_stream_of_an_empty_folder_needs_the_names_of_columns(tmp_path: Path) 
     with pytest.raises(ValueError, match="no file there has any yet") as caught:
         run_stream(
             tmp_path,
-            lambda p: p | "ReadIt" >> ReadFromOrc(f"{source}/*.orc").as_stream(ends=True) | beam.Map(len),
+            lambda p: p | "ReadIt" >> ReadFromOrc(f"{source}/*.orc").as_stream(existing_only=True) | beam.Map(len),
         )
     assert "columns=[...]" in str(caught.value)
 
     def named(pipeline: beam.Pipeline) -> None:
-        rows = pipeline | ReadFromOrc(f"{source}/*.orc", columns=["n"]).as_stream(ends=True)
+        rows = pipeline | ReadFromOrc(f"{source}/*.orc", columns=["n"]).as_stream(existing_only=True)
         _ = rows | beam.io.WriteToMemory(into)
 
     run_stream(tmp_path / "named", named)
@@ -285,7 +285,7 @@ def test_lines_of_text_become_orc_in_a_stream_with_folders(tmp_path: Path) -> No
     schema = pa.schema([("country", pa.string()), ("n", pa.int64())])
 
     def pipe(pipeline: beam.Pipeline) -> None:
-        lines = pipeline | ReadFromText(f"{source}/*.txt").as_stream(ends=True)
+        lines = pipeline | ReadFromText(f"{source}/*.txt").as_stream(existing_only=True)
         rows = lines | beam.Map(lambda line: {"country": line[:2], "n": int(line[3:])})
         _ = rows | WriteToOrc(f"{out}/o", schema, partition_by="country")
 

@@ -121,7 +121,7 @@ def test_a_type_that_no_folder_can_hold_is_refused_before_anything_starts(mode: 
     schema = pa.schema([("tags", pa.list_(pa.string())), ("n", pa.int64())])
     pipeline = beam.Pipeline(options=PipelineOptions([f"--mode={mode}"]))
     lines = beam.io.ReadFromText(f"{source}/*.txt")
-    lines = lines if mode == "batch" else lines.as_stream(ends=True)
+    lines = lines if mode == "batch" else lines.as_stream(existing_only=True)
     rows = pipeline | lines | beam.Map(effect)
     _ = rows | "WriteThem" >> WriteToParquet(str(tmp_path / "out/o"), schema, partition_by="tags")
     with pytest.raises(ValueError, match="cannot hold the column 'tags' of partition_by") as caught:
@@ -307,7 +307,7 @@ def test_a_stream_reads_the_files_that_arrive_in_old_and_new_folders(tmp_path: P
         flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--mode=streaming", "--shuffle_partitions=2"]
         with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
             found = ReadFromParquet(str(source), partition_by=PARTS, schema=Visit).as_stream(
-                max_files_per_batch=1, ends=True
+                max_files_per_batch=1, existing_only=True
             )
             visits_again = pipeline | found | beam.Map(lambda row: Visit(**row)).with_output_types(Visit)
             _ = visits_again | WriteToParquet(f"{out}/o", partition_by=("year", "country"))

@@ -144,7 +144,7 @@ def test_a_type_that_no_folder_can_hold_is_refused_before_anything_starts(
         return Tagged([line], 1)
 
     pipeline = beam.Pipeline(options=PipelineOptions(["--mode=streaming"]))
-    lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(ends=True)
+    lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(existing_only=True)
     rows = lines | beam.Map(effect).with_output_types(Tagged)
     _ = rows | "WriteThem" >> format.write(str(tmp_path / "out/o"), partition_by="tags")
     with pytest.raises(ValueError, match="cannot hold the column 'tags' of partition_by") as caught:
@@ -310,7 +310,7 @@ def test_a_stream_reads_files_that_arrive_in_old_and_new_folders_and_goes_on_aft
 
     def copy(pipeline: beam.Pipeline) -> None:
         found = format.read(str(source), partition_by=PARTS, schema=Visit).as_stream(
-            max_files_per_batch=2, ends=True
+            max_files_per_batch=2, existing_only=True
         )
         visits = pipeline | found | beam.Map(lambda row: Visit(**vars(row))).with_output_types(Visit)
         _ = visits | format.write(f"{out}/o", partition_by=("year", "country", "day"))
@@ -329,7 +329,7 @@ def test_files_in_a_folder_of_no_value_are_rejects_of_a_stream(tmp_path: Path) -
         (tmp_path / folder / "a.json").write_text(text)
     read_it = ReadFromJson(str(tmp_path), partition_by="day", schema=pa.schema([("day", pa.int64())]))
     with TestPipeline(mode="streaming") as pipeline:
-        good, bad = pipeline | read_it.as_stream(ends=True, rejects=True)
+        good, bad = pipeline | read_it.as_stream(existing_only=True, rejects=True)
         pairs = good | beam.Map(lambda row: (row.n, row.day))
         assert_that(pairs, equal_to([(1, 1)]))
         words = bad | beam.Map(lambda found: (found.record, "no value of" in found.reason))

@@ -315,7 +315,7 @@ def test_a_pipeline_has_two_outputs_and_counts_what_is_rejected(
     bad: list[RejectedRecord] = []
     read: Any = ReadFromCsv(f"{tmp_path}/*.csv", dtype={"n": int, "s": str}, rejects=True)
     pipeline = beam.Pipeline(mode=mode)
-    rows, rejected = pipeline | (read.as_stream(ends=True) if mode == "streaming" else read)
+    rows, rejected = pipeline | (read.as_stream(existing_only=True) if mode == "streaming" else read)
     _ = rows | "Good" >> WriteToMemory(good)
     _ = rejected | "Bad" >> WriteToMemory(bad)
     result = pipeline.run()

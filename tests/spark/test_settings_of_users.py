@@ -88,7 +88,7 @@ def test_groups_and_side_inputs_are_the_same(mode: str, folder: Path) -> None:
 
     with beam.Pipeline(mode=mode, shuffle_partitions=2) as pipeline:
         read = beam.io.ReadFromText(f"{folder}/*.csv")
-        lines = pipeline | (read.as_stream(ends=True) if mode == "streaming" else read)
+        lines = pipeline | (read.as_stream(existing_only=True) if mode == "streaming" else read)
         scores = lines | beam.Map(scored) | beam.WindowInto(FixedWindows(60))
         total = scores | beam.Values() | beam.CombineGlobally(sum).without_defaults()
         _ = scores | beam.CombinePerKey(sum) | "Sums" >> WriteToMemory(sums)
@@ -138,10 +138,10 @@ def test_a_stream_of_a_table_and_of_whole_files_is_the_same(folder: Path) -> Non
     rows: list[Any] = []
     whole: list[Any] = []
     with beam.Pipeline(mode="streaming", shuffle_partitions=2) as pipeline:
-        table = ReadFromSpark("csv", str(folder), SCHEMA).as_stream(ends=True)
+        table = ReadFromSpark("csv", str(folder), SCHEMA).as_stream(existing_only=True)
         goals = pipeline | table | beam.Map(lambda goal: (goal.team, goal.points, goal.at))
         _ = goals | "Rows" >> WriteToMemory(rows)
-        lines = beam.io.ReadFromText(f"{folder}/*.csv", delimiter=b";").as_stream(ends=True)
+        lines = beam.io.ReadFromText(f"{folder}/*.csv", delimiter=b";").as_stream(existing_only=True)
         _ = pipeline | "Whole" >> lines | "Keep" >> WriteToMemory(whole)
     assert [row[2] - NOON for row in sorted(rows)] == [datetime.timedelta(seconds=s) for s in (1, 70, 2)]
     assert whole == ["".join(f"{line}\n" for line in LINES)]

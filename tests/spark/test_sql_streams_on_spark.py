@@ -78,7 +78,7 @@ def test_results_are_those_of_python(spark, tmp_path, case):
         for number, flags in enumerate(([], ["--without=native_streams"])):
             pipeline = pipeline_of("streaming", *flags)
             read = ReadFromParquet(f"{tmp_path}/in/*.parquet", as_rows=True)
-            stream = read.as_stream("at", BoundedDisorder(20), max_files_per_batch=1, ends=True)
+            stream = read.as_stream("at", BoundedDisorder(20), max_files_per_batch=1, existing_only=True)
             rows = {"scores": pipeline | "Read" >> stream} | "Query" >> SqlTransform(QUERIES[case])
             _ = rows | WriteToParquet(f"{tmp_path}/{number}/out", file_name_suffix=".parquet")
             assert ("takes the columns unchanged" in pipeline.explain()) is not bool(flags)

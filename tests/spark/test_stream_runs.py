@@ -200,7 +200,7 @@ def test_a_finite_source_ends_when_there_is_nothing_more_to_read(spark, tmp_path
     counted: list[Any] = []
     pipeline = beam.Pipeline(spark=spark, mode="streaming")
     lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt", validate=False).as_stream(
-        ends=True, max_files_per_batch=1
+        existing_only=True, max_files_per_batch=1
     )
     _ = lines | "Read" >> beam.io.WriteToMemory(read)
     per_line = lines | beam.Map(lambda line: (line, 1)) | beam.WindowInto(FixedWindows(60))

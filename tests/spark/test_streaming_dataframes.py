@@ -352,7 +352,7 @@ def _that_retracts(pipeline: beam.Pipeline, frame: DataFrame, _: Path) -> Any:
 
 
 def _that_ends(pipeline: beam.Pipeline, _: DataFrame, folder: Path) -> Any:
-    return pipeline | ReadFromText(f"{folder}/*.txt").as_stream(ends=True)
+    return pipeline | ReadFromText(f"{folder}/*.txt").as_stream(existing_only=True)
 
 
 @pytest.mark.parametrize(

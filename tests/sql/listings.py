@@ -182,8 +182,8 @@ def _element(arrival: Arrival) -> Any:
 class AsChange(beam.DoFn):
     """From a row, and whether it is taken back, to the row as a change."""
 
-    takes_retractions = True
-    gives_retractions = True
+    accepts_retractions = True
+    emits_retractions = True
 
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Any:
         row, undone = element

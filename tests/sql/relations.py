@@ -314,9 +314,9 @@ def _form_of(value: Any) -> Any:
 class ComeOrGo(beam.DoFn):
     """From what happens to a row to the row, or its retraction."""
 
-    def __init__(self, kind, gives_retractions):
+    def __init__(self, kind, emits_retractions):
         self._kind = kind
-        self.gives_retractions = gives_retractions
+        self.emits_retractions = emits_retractions
 
     def process(self, change, seen=beam.DoFn.WindowedValueParam):
         sign, row = change

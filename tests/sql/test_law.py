@@ -582,7 +582,7 @@ def test_the_law_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 class _WithoutRetractions(beam.DoFn):
     """Lets rows through that are inserted, and drops retractions."""
 
-    takes_retractions = True
+    accepts_retractions = True
 
     def process(self, row: Any, pane: Any = beam.DoFn.PaneInfoParam) -> Iterator[Any]:
         if pane.kind.sign > 0:

@@ -32,7 +32,7 @@ def _batches(query: str) -> list[list[tuple[str, object]]]:
     """The kind and the row of each change, micro-batch by micro-batch."""
     pipeline = beam.Pipeline()
     source = beam.io.ReadFromText("goals/*.txt", validate=False).as_stream(
-        event_time=lambda line: 0, watermark=BoundedDisorder(1), ends=True
+        event_time=lambda line: 0, watermark=BoundedDisorder(1), existing_only=True
     )
     goals = pipeline | "Read" >> source | beam.Map(_goal).with_output_types(Goal)
     _ = {"goals": goals} | SqlTransform(query) | beam.Changelog() | WriteToMemory([])

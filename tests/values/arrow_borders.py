@@ -166,7 +166,7 @@ def query(begin: Any, place: Path) -> Any:
 
 def stream(scheme: str = "", **options: Any) -> Callable[[Sequence[Column], Path], Any]:
     return lambda columns, place: beam.io.ReadFromParquet(scheme + _files(place), **options).as_stream(
-        ends=True
+        existing_only=True
     )
 
 

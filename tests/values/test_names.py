@@ -71,7 +71,7 @@ def test_each_column_can_be_chosen_in_a_pipeline(mode: str, spark: Any, tmp_path
 
     def keep(way: str, read: Any, wanted: Any = WANTED) -> None:
         found[way], expected[way] = [], [wanted]
-        source = read.as_stream(ends=True) if mode == "streaming" else read
+        source = read.as_stream(existing_only=True) if mode == "streaming" else read
         _ = pipeline | way >> source | f"Keep {way}" >> beam.io.WriteToMemory(found[way])
 
     for folder in ("like", "unlike"):

@@ -68,7 +68,7 @@ JSON = Border(
         "written and parsed": parse_json,
         "batch": Step(lambda columns, place: beam.io.ReadFromJson(f"{place}/*.json")),
         "stream": Step(
-            lambda columns, place: beam.io.ReadFromJson(f"{place}/*.json").as_stream(ends=True), True
+            lambda columns, place: beam.io.ReadFromJson(f"{place}/*.json").as_stream(existing_only=True), True
         ),
     },
     write_json,
@@ -158,7 +158,7 @@ def read_csv(scheme: str = "", **options: Any) -> Step:
 
 def stream_csv(**options: Any) -> Step:
     return Step(
-        lambda columns, place: beam.io.ReadFromCsv(f"{place}/*.csv", **options).as_stream(ends=True), True
+        lambda columns, place: beam.io.ReadFromCsv(f"{place}/*.csv", **options).as_stream(existing_only=True), True
     )
 
 

@@ -153,8 +153,8 @@ class DoFnAdapter(DoFn):
         super().__init__()
         self.dofn = dofn
         # Beam has no such attributes, but a class that runs on penstock may declare them.
-        self.takes_retractions = getattr(dofn, "takes_retractions", False)
-        self.gives_retractions = getattr(dofn, "gives_retractions", False)
+        self.accepts_retractions = getattr(dofn, "accepts_retractions", False)
+        self.emits_retractions = getattr(dofn, "emits_retractions", False)
         # The parts that depend on Beam's annotations are worked out once, and travel to the workers.
         self._signature = self._described()
 

@@ -32,7 +32,7 @@ class StatefulStep(DoFnStep):
         self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
     ) -> None:
         super().__init__(spec, outputs, metrics, contents)
-        self.takes_together = self.dofn.takes_together
+        self.accepts_simultaneous = self.dofn.accepts_simultaneous
         self.has_expiration = self.signature.window_expiration is not None
         self._process: _Call | None = None
         self._timers: dict[str, _Call] = {}

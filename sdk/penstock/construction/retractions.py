@@ -1,7 +1,7 @@
 """Which collections may hold retractions, and which steps cannot take them.
 
 A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` emits retractions, and so does a DoFn that declares
-``gives_retractions = True``, such as a join of rows. They pass through all other steps, up to the next grouping, which
+``emits_retractions = True``, such as a join of rows. They pass through all other steps, up to the next grouping, which
 removes the retracted elements. A discarding grouping passes on retractions of elements that it has fired.
 
 A grouping whose windows fire once emits retractions only in the mode ``micro_batch``. Nothing here knows the mode, so a
@@ -56,9 +56,9 @@ def retractions_of(
                 return Retractions.NONE
             # A discarding window that has fired holds nothing from which it could retract a value.
             return Retractions.OF_INPUTS if mode == AccumulationMode.DISCARDING else Retractions.OWN
-        case graph.ParDo(dofn) if dofn.gives_retractions:
+        case graph.ParDo(dofn) if dofn.emits_retractions:
             return Retractions.OWN
-        case graph.ParDo(dofn) if dofn.gives_insertions_only:
+        case graph.ParDo(dofn) if dofn.emits_insertions_only:
             return Retractions.NONE
         case graph.Write():
             return Retractions.NONE
@@ -78,19 +78,19 @@ def may_retract(pcoll: pvalue.PCollection[Any], *, in_rounds: bool = True) -> bo
 
 def check_dofn(dofn: DoFn, pcoll: pvalue.PCollection[Any], where: str | None) -> None:
     """Raises ValueError if a stateful DoFn may receive retractions, but does not declare that it takes them."""
-    if not dofn.takes_retractions:
+    if not dofn.accepts_retractions:
         name = type(dofn.timer_owner()).__name__
         why = f"{name} has state or timers, and does not declare that it takes retractions"
         hint = (
-            "handle them by the kind of DoFn.PaneInfoParam, and declare takes_retractions = True in the class; "
+            "handle them by the kind of DoFn.PaneInfoParam, and declare accepts_retractions = True in the class; "
             "or group in the mode ACCUMULATING or DISCARDING"
         )
         _refuse_retractions(pcoll, why, where, hint)
 
 
 def check_combine_fn(fn: CombineFn, pcoll: pvalue.PCollection[Any], where: str | None) -> None:
-    """Raises ValueError if a CombineFn may receive retractions, but declares ``takes_retractions = False``."""
-    if not fn.takes_retractions:
+    """Raises ValueError if a CombineFn may receive retractions, but declares ``accepts_retractions = False``."""
+    if not fn.accepts_retractions:
         why = f"the CombineFn {fn.default_label()} does not accept retractions"
         _refuse_retractions(pcoll, why, where, "group in the mode ACCUMULATING or DISCARDING first")
 

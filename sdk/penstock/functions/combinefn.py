@@ -43,7 +43,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
     number.
 
     Attributes:
-        takes_retractions: Whether the input may contain elements that retract earlier ones (penstock's own).
+        accepts_retractions: Whether the input may contain elements that retract earlier ones (penstock's own).
 
     >>> class Mean(CombineFn):
     ...     def create_accumulator(self): return 0, 0
@@ -54,7 +54,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
     3.0
     """
 
-    takes_retractions: bool = True
+    accepts_retractions: bool = True
 
     def default_label(self) -> str:
         """Returns the name for labels: the name of the class."""
@@ -257,7 +257,7 @@ class WrappingCombineFn(CombineFn):
     def __init__(self, fn: CombineFn, methods: str = "") -> None:
         super().__init__()
         self.fn = fn
-        self.takes_retractions = fn.takes_retractions
+        self.accepts_retractions = fn.accepts_retractions
         delegate(self, fn, methods)
 
     def describe(self) -> str:

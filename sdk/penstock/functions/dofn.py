@@ -46,14 +46,14 @@ class DoFn(WithTypeHints, HasDisplayData):
     asynchronous too. ``ParDo.with_concurrency`` sets how many (penstock's own).
 
     Attributes:
-        takes_together: Whether a `process` that uses state takes all elements of a key that arrive at one moment at
+        accepts_simultaneous: Whether a `process` that uses state takes all elements of a key that arrive at one moment at
             once, as a pair of the key and a ``penstock.machines.records.Together``; they are in the global window.
-        takes_retractions: Whether a `process` that uses state or timers takes elements that retract earlier ones;
+        accepts_retractions: Whether a `process` that uses state or timers takes elements that retract earlier ones;
             the ``kind`` of ``DoFn.PaneInfoParam`` distinguishes them. Other DoFns need not declare it: their output for
             a retraction is a retraction (penstock's own).
-        gives_retractions: Whether it emits elements whose pane has a ``kind`` that retracts earlier ones, although
+        emits_retractions: Whether it emits elements whose pane has a ``kind`` that retracts earlier ones, although
             its input has none (penstock's own).
-        gives_insertions_only: Whether it never emits such elements, even if its input has some (penstock's own).
+        emits_insertions_only: Whether it never emits such elements, even if its input has some (penstock's own).
 
     >>> class Words(DoFn):
     ...     def process(self, element):
@@ -62,10 +62,10 @@ class DoFn(WithTypeHints, HasDisplayData):
     ['to', 'be']
     """
 
-    takes_retractions: bool = False
-    takes_together: bool = False
-    gives_retractions: bool = False
-    gives_insertions_only: bool = False
+    accepts_retractions: bool = False
+    accepts_simultaneous: bool = False
+    emits_retractions: bool = False
+    emits_insertions_only: bool = False
 
     output_kinds: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})
     """Converters from outputs of other libraries' classes to penstock's, such as the ``TaggedOutput`` of Beam."""

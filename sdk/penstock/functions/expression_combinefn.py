@@ -16,14 +16,14 @@ class ExpressionCombineFn(CombineFn):
         source: The expressions. Partial results are immutable.
 
     Attributes:
-        takes_retractions: False: no expression can retract a value.
+        accepts_retractions: False: no expression can retract a value.
 
     >>> longest = FoldSource("len(value)", "max(partial, len(value))", "max(partial, other)")
     >>> ExpressionCombineFn(longest).apply(["a", "abc", "ab"])
     3
     """
 
-    takes_retractions = False
+    accepts_retractions = False
 
     def __init__(self, source: FoldSource) -> None:
         self.source = source

@@ -48,9 +48,9 @@ class WrappingDoFn(DoFn):
     def __init__(self, dofn: DoFn) -> None:
         super().__init__()
         self.dofn = dofn
-        # It may have outputs of its own, so it never declares `gives_insertions_only`.
-        self.takes_retractions = dofn.takes_retractions
-        self.gives_retractions = dofn.gives_retractions
+        # It may have outputs of its own, so it never declares `emits_insertions_only`.
+        self.accepts_retractions = dofn.accepts_retractions
+        self.emits_retractions = dofn.emits_retractions
         # The runner looks at the methods of this object, so those that do nothing inside must not show here.
         signature = signature_of(dofn)
         for name in _AROUND_ELEMENTS:

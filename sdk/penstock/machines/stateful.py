@@ -83,7 +83,7 @@ class StatefulMachine:
     @property
     def answers_together(self) -> bool:
         """True if it takes all elements of a key that arrive together at once, as a `Together`."""
-        return bool(getattr(self._code, "takes_together", False))
+        return bool(getattr(self._code, "accepts_simultaneous", False))
 
     def elements(self, state: StatefulKey, elements: Sequence[Element], times: Times) -> list[Reaction]:
         """Adds elements of one logical time, which are all in the global window, as one."""

@@ -96,7 +96,7 @@ class WindowMachine:
             return self.rule.program.expiry_micros(column.window)
         return column.window.end_micros
 
-    def takes_together(self, column: WindowCells) -> bool:
+    def can_add_in_parts(self, column: WindowCells) -> bool:
         """True if elements can be added in any parts, because they fire nothing."""
         return not (column.is_past_end or column.ended or self._takes_singly)
 
@@ -108,9 +108,9 @@ class WindowMachine:
         counts: Sequence[int],
         times: Times,
     ) -> Firing | None:
-        """Combined elements of several keys arrive at one logical time; each key once, if not `takes_together`."""
+        """Combined elements of several keys arrive at one logical time; each key once, if not `can_add_in_parts`."""
         early, merge, keeps = self.rule.early, self.fold.merge, self._keeps
-        if not self.takes_together(column):
+        if not self.can_add_in_parts(column):
             return self._take(column, names, helds, counts, _itself, merge, times)
         due = early.due_micros(times.clock_micros) if isinstance(early, AfterProcessingTimeMachine) else None
         cells, get, renewed = column.cells, column.cells.get, []

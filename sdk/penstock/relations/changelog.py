@@ -33,7 +33,7 @@ class _PairWithKind(DoFn):
     """Pairs each element with its kind, in a pane that adds."""
 
     # The search for retractions ends here.
-    gives_insertions_only = True
+    emits_insertions_only = True
 
     def process(
         self, element: object, windowed: WindowedValue = DoFn.WindowedValueParam

@@ -205,7 +205,7 @@ def _other_copy(counts: MapCell, timed: Timed, form: Form | None) -> Timed:
 class JoinFn(DoFn):
     """Joins the rows of a key and window."""
 
-    takes_retractions = True
+    accepts_retractions = True
 
     LEFTS = MapStateSpec("lefts", ROW_CODER, VarIntCoder())
     RIGHTS = MapStateSpec("rights", ROW_CODER, VarIntCoder())
@@ -220,7 +220,7 @@ class JoinFn(DoFn):
         self._forms = forms
         self._kind = self._at_once = _KINDS[kind]
         self._matching = matching
-        self.gives_retractions = any(self._at_once.unmatched)
+        self.emits_retractions = any(self._at_once.unmatched)
 
     def process(
         self,
@@ -295,7 +295,7 @@ class JoinAtEndFn(JoinFn):
     ) -> None:
         super().__init__(kind, matching, forms)
         self._at_once = self._kind._replace(unmatched=(False, False))
-        self.gives_retractions = False
+        self.emits_retractions = False
 
     @on_window_expiration
     def end(

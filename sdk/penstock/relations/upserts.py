@@ -166,8 +166,8 @@ class UpsertFn(DoFn):
     long after the end of the window in its key a row may change; None if a key has no window.
     """
 
-    takes_retractions = True
-    gives_insertions_only = True
+    accepts_retractions = True
+    emits_insertions_only = True
 
     ARRIVALS = BagStateSpec("arrivals", FastPrimitivesCoder())
     KNOWN = ReadModifyWriteStateSpec("known", FastPrimitivesCoder())

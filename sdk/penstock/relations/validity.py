@@ -178,8 +178,8 @@ def _keep(
 class ValidFromFn(DoFn):
     """Pairs each value with its time."""
 
-    takes_retractions = True
-    gives_retractions = True
+    accepts_retractions = True
+    emits_retractions = True
 
     VALUES = OrderedListStateSpec("values", ROW_CODER)
 
@@ -209,8 +209,8 @@ class ValidFromFn(DoFn):
 class ValidityFn(DoFn):
     """Joins the rows and values of a key and window."""
 
-    takes_retractions = True
-    gives_retractions = True
+    accepts_retractions = True
+    emits_retractions = True
 
     ROWS = OrderedListStateSpec("rows", ROW_CODER)
     VALUES = OrderedListStateSpec("values", ROW_CODER)

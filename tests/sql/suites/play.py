@@ -382,7 +382,7 @@ def in_batch(query: str, tables: dict[str, Table], catalog: Catalog) -> list[tup
 class _Come(beam.DoFn):
     """From what happens to a row to the row, or its retraction."""
 
-    gives_retractions = True
+    emits_retractions = True
 
     def process(self, change: Any, seen: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
         sign, row = change

@@ -252,7 +252,7 @@ class WindowTable:
             return
         for part in parts:
             self._unpickle_for(live, part.names)
-        if not self.machine.takes_together(live.column):
+        if not self.machine.can_add_in_parts(live.column):
             parts = [self._united(parts)]
         for part in parts:
             assert part.counts is not None

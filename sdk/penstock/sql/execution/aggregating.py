@@ -171,7 +171,7 @@ class SqlAggregates(CombineFn):
         self._parts = tuple(cell_of(call, retracts) for call in calls)
         if not retracts:
             # Nothing asks for it then, and groupings need not find out.
-            self.takes_retractions = False
+            self.accepts_retractions = False
 
     def create_accumulator(self) -> list[Any]:
         return [0, *(part.empty() for part in self._parts)]

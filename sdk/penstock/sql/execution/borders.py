@@ -123,14 +123,14 @@ class BorderFn(DoFn):
         form: What brings a row into its canonical form, or None.
 
     Attributes:
-        takes_retractions: True, because retractions are also changes.
-        gives_retractions: A row leaves when the value moves.
-        takes_together: The rows and the value change once for all that arrives together.
+        accepts_retractions: True, because retractions are also changes.
+        emits_retractions: A row leaves when the value moves.
+        accepts_simultaneous: The rows and the value change once for all that arrives together.
     """
 
-    takes_retractions = True
-    gives_retractions = True
-    takes_together = True
+    accepts_retractions = True
+    emits_retractions = True
+    accepts_simultaneous = True
     INDEX = ReadModifyWriteStateSpec("index", PickleCoder())
     BLOCKS = MapStateSpec("blocks", VarIntCoder(), PickleCoder())
     ONE = ReadModifyWriteStateSpec("one", PickleCoder())

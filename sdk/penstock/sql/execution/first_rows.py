@@ -154,7 +154,7 @@ class FirstRowsFn(CombineFn):
         offset: How many rows are left out before.
 
     Attributes:
-        takes_retractions: Rows that are left out never come back.
+        accepts_retractions: Rows that are left out never come back.
 
     >>> from penstock.scalars.tree import Column
     >>> from penstock.scalars.types import BIGINT
@@ -162,7 +162,7 @@ class FirstRowsFn(CombineFn):
     [(3,), (5,)]
     """
 
-    takes_retractions = False
+    accepts_retractions = False
 
     def __init__(self, rank: RankOf, limit: int | None, offset: int) -> None:
         self._ranking = _Ranking(rank)
@@ -220,7 +220,7 @@ class FirstRowsOfAllFn(CombineFn):
     [(5,), (7,)]
     """
 
-    takes_retractions = True
+    accepts_retractions = True
 
     def __init__(
         self, rank: RankOf, limit: int | None, offset: int, form: CanonicalRow | None = None

@@ -42,12 +42,12 @@ class ChainDoFn(DoFn):
         steps: The relations, by their places.
 
     Attributes:
-        takes_retractions: True, because retractions are also changes.
-        takes_together: What arrives together changes each relation once.
+        accepts_retractions: True, because retractions are also changes.
+        accepts_simultaneous: What arrives together changes each relation once.
     """
 
-    takes_retractions = True
-    takes_together = True
+    accepts_retractions = True
+    accepts_simultaneous = True
     ROWS = ObjectStateSpec("rows", PickleCoder())
 
     def __init__(self, inputs: tuple[int, ...], steps: dict[int, ChainStep]) -> None:
@@ -92,7 +92,7 @@ class ChainFn(ChainDoFn):
 
     def __init__(self, inputs: tuple[int, ...], steps: dict[int, ChainStep], retracts: bool) -> None:
         super().__init__(inputs, steps)
-        self.gives_retractions = retracts
+        self.emits_retractions = retracts
 
     def process(
         self,
@@ -127,10 +127,10 @@ class HeldChainFn(ChainDoFn):
         is_one_time: Whether all rows of a key have the same time, after which the key is forgotten.
 
     Attributes:
-        gives_insertions_only: What comes later is dropped and counted, so that nothing is retracted.
+        emits_insertions_only: What comes later is dropped and counted, so that nothing is retracted.
     """
 
-    gives_insertions_only = True
+    emits_insertions_only = True
     PASSED = TimerSpec("passed", TimeDomain.WATERMARK)
 
     def __init__(

@@ -138,12 +138,12 @@ class OverFn(DoFn):
         retracts: Whether rows may be retracted.
 
     Attributes:
-        takes_retractions: True, because retractions are also changes.
-        gives_retractions: A row that comes changes the results of others.
+        accepts_retractions: True, because retractions are also changes.
+        emits_retractions: A row that comes changes the results of others.
     """
 
-    takes_retractions = True
-    gives_retractions = True
+    accepts_retractions = True
+    emits_retractions = True
 
     CHANGES = BagStateSpec("changes", PickleCoder())
     INDEX = ReadModifyWriteStateSpec("index", PickleCoder())

@@ -193,12 +193,12 @@ class LeftAtEnd(DoFn):
     """The rows of a table: what is left of all changes when the input has ended.
 
     Attributes:
-        takes_retractions: True, because retractions are also changes.
-        gives_insertions_only: Nothing changes after the end.
+        accepts_retractions: True, because retractions are also changes.
+        emits_insertions_only: Nothing changes after the end.
     """
 
-    takes_retractions = True
-    gives_insertions_only = True
+    accepts_retractions = True
+    emits_insertions_only = True
 
     ROWS = ReadModifyWriteStateSpec("rows", FastPrimitivesCoder())
 
@@ -245,12 +245,12 @@ class SnapshotFn(DoFn):
     """All rows of a relation from each instant on at which some have changed.
 
     Attributes:
-        takes_retractions: True, because retractions are also changes.
-        gives_insertions_only: A snapshot is never retracted.
+        accepts_retractions: True, because retractions are also changes.
+        emits_insertions_only: A snapshot is never retracted.
     """
 
-    takes_retractions = True
-    gives_insertions_only = True
+    accepts_retractions = True
+    emits_insertions_only = True
 
     ROWS = ReadModifyWriteStateSpec("rows", FastPrimitivesCoder())
     SINCE = ReadModifyWriteStateSpec("since", FastPrimitivesCoder())
@@ -320,11 +320,11 @@ class ShowChanges(DoFn, HasColumnForm):
         make: From a tuple to the row of the result.
 
     Attributes:
-        gives_insertions_only: That a row is undone is told by a column, or not at all.
+        emits_insertions_only: That a row is undone is told by a column, or not at all.
         column_form: The same in columns, of groups that are emitted once.
     """
 
-    gives_insertions_only = True
+    emits_insertions_only = True
 
     def __init__(self, shown: tuple[int | str, ...], timed: bool, make: Callable[[Any], Any]) -> None:
         self._shown = shown
@@ -373,10 +373,10 @@ class ShowChangesWithTime(ShowChanges):
             comes of several counts its panes from 0.
 
     Attributes:
-        takes_retractions: True, because retractions are also changes.
+        accepts_retractions: True, because retractions are also changes.
     """
 
-    takes_retractions = True
+    accepts_retractions = True
     VERSION = ReadModifyWriteStateSpec("version", FastPrimitivesCoder())
     INDEXES = ReadModifyWriteStateSpec("indexes", FastPrimitivesCoder())
     NOW = TimerSpec("now", TimeDomain.REAL_TIME)

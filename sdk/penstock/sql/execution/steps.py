@@ -424,13 +424,13 @@ class EmitFn(DoFn):
         form: What brings a row into its canonical form, or None.
 
     Attributes:
-        takes_retractions: True, because retractions are also changes.
-        gives_retractions: What was emitted may be retracted.
-        gives_insertions_only: Rows are emitted once, at the watermark; what comes later is dropped.
+        accepts_retractions: True, because retractions are also changes.
+        emits_retractions: What was emitted may be retracted.
+        emits_insertions_only: Rows are emitted once, at the watermark; what comes later is dropped.
     """
 
-    takes_retractions = True
-    gives_retractions = True
+    accepts_retractions = True
+    emits_retractions = True
 
     CHANGES = BagStateSpec("changes", FastPrimitivesCoder())
     GIVEN = ReadModifyWriteStateSpec("given", FastPrimitivesCoder())
@@ -450,8 +450,8 @@ class EmitFn(DoFn):
         self._before_micros = before_micros
         self._aligned = aligned
         self._after_micros = after_micros
-        self.gives_retractions = before_micros is not None or after_micros is not None
-        self.gives_insertions_only = not self.gives_retractions
+        self.emits_retractions = before_micros is not None or after_micros is not None
+        self.emits_insertions_only = not self.emits_retractions
 
     def process(
         self,
@@ -548,10 +548,10 @@ class OneRow(DoFn):
         place: Where the subquery stands.
 
     Attributes:
-        takes_retractions: They also pass.
+        accepts_retractions: They also pass.
     """
 
-    takes_retractions = True
+    accepts_retractions = True
     COUNT = ReadModifyWriteStateSpec("count", FastPrimitivesCoder())
     CHANGED = TimerSpec("changed", TimeDomain.REAL_TIME)
 
@@ -601,10 +601,10 @@ class AddArrivalTime(DoFn):
     """Puts the processing time of its arrival at the end of each row; a row that is retracted has the same.
 
     Attributes:
-        takes_retractions: The row that came is found again.
+        accepts_retractions: The row that came is found again.
     """
 
-    takes_retractions = True
+    accepts_retractions = True
     TIMES = ReadModifyWriteStateSpec("times", FastPrimitivesCoder())
     NOW = TimerSpec("now", TimeDomain.REAL_TIME)
 

@@ -58,10 +58,10 @@ class _Replace(DoFn):
     """Retracts the row of a key, and adds the new one.
 
     Attributes:
-        gives_retractions: A record replaces the row of an earlier one.
+        emits_retractions: A record replaces the row of an earlier one.
     """
 
-    gives_retractions = True
+    emits_retractions = True
 
     LAST = ReadModifyWriteStateSpec("last", PickleCoder())
 

@@ -35,7 +35,7 @@ class ApplyChanges(PTransform[Any, Any]):
 class _ApplyChange(DoFn):
     """An element of the kind that a pair names."""
 
-    gives_retractions = True
+    emits_retractions = True
 
     def process(
         self, element: tuple[ValueKind, object], windowed: WindowedValue = DoFn.WindowedValueParam

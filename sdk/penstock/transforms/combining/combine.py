@@ -423,7 +423,7 @@ class _PreCombineFn(CombineFn):
     """The first round: returns the accumulator, marked as one."""
 
     # A retraction may go to another part of its key than the element that it retracts.
-    takes_retractions = False
+    accepts_retractions = False
 
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()

@@ -734,7 +734,7 @@ class _SideBySide(CombineFn):
         super().__init__()
         self._named = combiners
         self.combiners = [CombineFn.maybe_from_callable(combiner) for combiner in combiners]
-        self.takes_retractions = all(combiner.takes_retractions for combiner in self.combiners)
+        self.accepts_retractions = all(combiner.accepts_retractions for combiner in self.combiners)
         # The more CombineFns there are, the fewer accumulators are in memory at a time.
         self._batch_size = merge_accumulators_batch_size or max(10, 1000 // max(1, len(combiners)))
 
