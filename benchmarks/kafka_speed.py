@@ -70,7 +70,9 @@ def by_penstock(spark: Any, broker: Tansu, source: str, target: str, mode: str, 
     with beam.Pipeline(spark=spark, mode=mode) as pipeline:
         records = pipeline | (
             read.as_stream(
-                watermark=BoundedDisorder(10, per_partition=True), max_records_per_batch=most, existing_only=True
+                watermark=BoundedDisorder(10, per_partition=True),
+                max_records_per_batch=most,
+                existing_only=True,
             )
             if is_stream
             else read

@@ -3,7 +3,7 @@
 --     penstock sql examples/orders.sql
 --
 -- Lines of examples/data/orders that do not fit the columns, and orders of unknown countries, go to folders of their
--- own. `ends` makes the job read what is there and end; without it, the job waits for more files.
+-- own. `existing_only` makes the job read what is there and end; without it, the job waits for more files.
 
 CREATE TABLE orders (
   id BIGINT NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE orders (
   amount DECIMAL(10, 2),
   at TIMESTAMP,
   WATERMARK FOR at AS at - INTERVAL '1' MINUTE
-) WITH (format = 'csv', path = 'examples/data/orders', header = 'true', ends = 'true', rejects = 'lines_rejected');
+) WITH (format = 'csv', path = 'examples/data/orders', header = 'true', existing_only = 'true', rejects = 'lines_rejected');
 
 CREATE TABLE lines_rejected (record STRING, reason STRING) WITH (format = 'json', path = 'orders_out/lines');
 

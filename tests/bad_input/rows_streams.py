@@ -160,7 +160,7 @@ SUBJECT = Subject(
             see="""
                 TypeError: ends must be True or False, but is 'false'
                   at game.py:1
-                  hint: write ends=True, or leave it out
+                  hint: write existing_only=True, or leave it out
                 """,
         ),
         Row(

@@ -41,7 +41,9 @@ def keep(pipeline: beam.Pipeline, urls: Sequence[str], source: str, are_rows_kep
 
     Each database has both tables.
     """
-    lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1, existing_only=True)
+    lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
+        max_files_per_batch=1, existing_only=True
+    )
     scores = lines | beam.Map(score).with_output_types(Score)
     for number, url in enumerate(urls if are_rows_kept else ()):
         _ = scores | f"WriteScores{number}" >> WriteToDatabase(url, "scores", create=True)

@@ -130,7 +130,9 @@ def test_create_times_decide_the_windows(mock: Mock, topic: str, mode: str) -> N
     for second in (1, 2, 11, 12, 25):
         mock.produce(topic, [(second % 4, b"red", b"")], timestamp=second * 1000)
     kafka = ReadFromKafka(mock.config, [topic], timestamp_policy="CreateTime")
-    read: Any = kafka if mode == "batch" else kafka.as_stream(watermark=BoundedDisorder(100), existing_only=True)
+    read: Any = (
+        kafka if mode == "batch" else kafka.as_stream(watermark=BoundedDisorder(100), existing_only=True)
+    )
     into: list[Any] = []
     with beam.Pipeline(options=options(mode)) as pipeline:
         ones = (
@@ -191,7 +193,9 @@ def test_poison_records(mock: Mock, topic: str) -> None:
         bad: list[Any] = []
         rejecting = ReadFromKafka(mock.config, [topic], value_deserializer="json", rejects=True)
         with beam.Pipeline(options=options(mode)) as pipeline:
-            both: Any = pipeline | (rejecting.as_stream(existing_only=True) if mode == "streaming" else rejecting)
+            both: Any = pipeline | (
+                rejecting.as_stream(existing_only=True) if mode == "streaming" else rejecting
+            )
             accepted, rejected = both
             _ = accepted | "Good" >> WriteToMemory(good)
             _ = rejected | "Bad" >> WriteToMemory(bad)

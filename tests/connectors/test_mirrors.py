@@ -49,7 +49,9 @@ def test_a_database_follows_a_delta_table(spark: object, tmp_path: Path) -> None
         change(path, random, commits)
         flags = ["--mode=streaming", "--shuffle_partitions=2", f"--checkpoint_location={tmp_path}/checkpoint"]
         with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-            changes = pipeline | ReadChangesFromDelta(path).as_stream(max_records_per_batch=5, existing_only=True)
+            changes = pipeline | ReadChangesFromDelta(path).as_stream(
+                max_records_per_batch=5, existing_only=True
+            )
             _ = changes | WriteToDatabase(
                 f"sqlite:///{database}", "scores", mode="upsert", key="team", create=True, schema=Score
             )

@@ -319,7 +319,9 @@ def test_streams_from_a_store_and_checkpoints_there_are_refused_before_the_start
 ) -> None:
     put(f"{place}/a", b"a\n")
     text = refused(
-        beam.io.ReadFromText(f"{place}/*").as_stream(existing_only=True), UnsupportedByRunner, "no file system for s3"
+        beam.io.ReadFromText(f"{place}/*").as_stream(existing_only=True),
+        UnsupportedByRunner,
+        "no file system for s3",
     )
     assert "spark.jars.packages" in text
     (tmp_path / "a").write_text("a\n")

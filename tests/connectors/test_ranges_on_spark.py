@@ -56,7 +56,9 @@ def test_own_times_decide_the_windows(folder: Path, mode: str) -> None:
     add(folder, "a", "1 red", "2 red", "11 red", "12 blue")
     add(folder, "b", "3 red", "25 blue")
     source = ReadFromSource(Files(folder, has_times=True))
-    read: Any = source if mode == "batch" else source.as_stream(watermark=BoundedDisorder(100), existing_only=True)
+    read: Any = (
+        source if mode == "batch" else source.as_stream(watermark=BoundedDisorder(100), existing_only=True)
+    )
     into: list[Any] = []
     with beam.Pipeline(options=options(mode)) as pipeline:
         words = pipeline | read | beam.Map(lambda word: (word, 1)) | beam.WindowInto(FixedWindows(10))
@@ -135,7 +137,9 @@ def test_what_cannot_be_decoded_is_rejected_or_an_error(folder: Path) -> None:
         bad: list[Any] = []
         read: Any = ReadFromSource(Files(folder), rejects=True)
         with beam.Pipeline(options=options(mode)) as pipeline:
-            accepted, rejected = pipeline | (read.as_stream(existing_only=True) if mode == "streaming" else read)
+            accepted, rejected = pipeline | (
+                read.as_stream(existing_only=True) if mode == "streaming" else read
+            )
             _ = accepted | "Good" >> WriteToMemory(good)
             _ = rejected | "Bad" >> WriteToMemory(bad)
         assert good == [(1, "a"), (3, "c")]
@@ -336,7 +340,9 @@ class Interrupted(RangeSource[int]):
 
 
 def test_a_range_is_read_on_where_the_connection_was_lost(folder: Path) -> None:
-    assert read_all(ReadFromSource(Interrupted(folder)).as_stream(existing_only=True), "streaming") == list(range(10))
+    assert read_all(ReadFromSource(Interrupted(folder)).as_stream(existing_only=True), "streaming") == list(
+        range(10)
+    )
     (folder / "read").unlink()
     assert read_all(ReadFromSource(Interrupted(folder))) == list(range(10))
 

@@ -131,7 +131,9 @@ def test_a_stream_sets_keys(server: redis_server.Server, redis: Any, tmp_path: P
     add(redis, "visits:a", ["/a", "/b", "/a"])
     options = PipelineOptions(["--mode=streaming", f"--checkpoint_location={tmp_path}/checkpoint"])
     with beam.Pipeline(options=options) as pipeline:
-        visits = ReadFromRedis(server.url, "visits:*").as_stream(watermark=OrderedPartitions(), existing_only=True)
+        visits = ReadFromRedis(server.url, "visits:*").as_stream(
+            watermark=OrderedPartitions(), existing_only=True
+        )
         pages = pipeline | visits | beam.Map(lambda fields: (fields["page"], 1))
         counts = pages | beam.WindowInto(FixedWindows(60)) | beam.CombinePerKey(sum)
         _ = counts | beam.MapTuple(lambda page, count: (page, str(count))) | WriteToRedis(server.url)

@@ -61,10 +61,10 @@ LOG = {"event_time": len, "watermark": BoundedDisorder(1), "arrival_time": len}
         ([beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
         ([TestStream().add_elements([1]), beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
         ([lines()], Clock.LIVE, "none", "numbers"),
-        ([lines(ends=True), beam.Create([1])], Clock.LIVE, "none", "numbers"),
-        ([lines(ends=True), PeriodicImpulse()], Clock.LIVE, "none", "numbers"),
+        ([lines(existing_only=True), beam.Create([1])], Clock.LIVE, "none", "numbers"),
+        ([lines(existing_only=True), PeriodicImpulse()], Clock.LIVE, "none", "numbers"),
         ([lines(**LOG)], Clock.TICKS, "none", "numbers"),
-        ([lines(**LOG, ends=True)], Clock.TICKS, "none", "numbers"),
+        ([lines(**LOG, existing_only=True)], Clock.TICKS, "none", "numbers"),
     ],
 )
 def test_the_sources_say_whose_clock_it_is_and_whether_time_needs_a_heartbeat(
@@ -79,7 +79,7 @@ def test_the_sources_say_whose_clock_it_is_and_whether_time_needs_a_heartbeat(
 
 
 @pytest.mark.parametrize(
-    ("time", "heartbeats"), [({"ends": True}, "numbers"), ({**LOG, "ends": True}, "none")]
+    ("time", "heartbeats"), [({"existing_only": True}, "numbers"), ({**LOG, "existing_only": True}, "none")]
 )
 def test_a_timer_by_the_clock_has_the_clock_go_on_after_all_has_been_read(time: Any, heartbeats: str) -> None:
     pipeline = beam.Pipeline()
@@ -209,7 +209,7 @@ AT_THE_END = beam.WindowInto(
         (lines(), AT_THE_END, "streaming", "for ever"),
         (lines(), EVERY_ELEMENT, "streaming", ""),
         (lines(), beam.WindowInto(FixedWindows(60)), "streaming", ""),
-        (lines(ends=True), None, "streaming", "for the end"),
+        (lines(existing_only=True), None, "streaming", "for the end"),
         (PeriodicImpulse(), None, "streaming", "for ever"),
         (PeriodicImpulse(stop_timestamp=10**10), None, "streaming", "for the end"),
         (PeriodicImpulse(), EVERY_ELEMENT, "streaming", ""),
@@ -237,7 +237,7 @@ def test_elements_that_would_wait_for_a_side_input_for_ever_are_refused(
 
 def test_a_side_input_that_does_not_end_is_a_grouping_and_a_bounded_one_is_computed_before():
     pipeline = beam.Pipeline()
-    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines(ends=True)
+    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines(existing_only=True)
     _ = main | "See" >> beam.Map(lambda line, others: line, beam.pvalue.AsList(side)) | WriteToMemory([])
     plan = plan_of(pipeline)
     assert plan.views is None
@@ -253,7 +253,7 @@ def test_a_side_input_that_does_not_end_is_a_grouping_and_a_bounded_one_is_compu
 
 def test_a_bounded_collection_that_an_unbounded_one_goes_into_does_not_end():
     pipeline = beam.Pipeline()
-    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines(ends=True)
+    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines(existing_only=True)
     few = pipeline | beam.Create([1])
     seen = few | "See" >> beam.Map(lambda one, others: one, beam.pvalue.AsList(side))
     _ = main | "Use" >> beam.Map(lambda line, others: line, beam.pvalue.AsList(seen)) | WriteToMemory([])

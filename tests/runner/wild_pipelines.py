@@ -80,7 +80,7 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "empty": lambda: beam.Create([]),
     "recorded": lambda: TestStream().add_elements([1]).advance_watermark_to(5).add_elements([7]),
     "lines": _lines,
-    "finite lines": lambda: _lines(ends=True),
+    "finite lines": lambda: _lines(existing_only=True),
     "file": lambda: beam.io.ReadFromText("/in/*.txt", validate=False),
     "impulse": PeriodicImpulse,
 }

@@ -335,7 +335,10 @@ class Misspelled(NamedTuple):
 )
 def test_a_declared_type_that_csv_does_not_have_is_refused(tmp_path, declared, what, hint) -> None:
     (tmp_path / "a.csv").write_text("team,points\nred,3\n")
-    for read in (ReadFromCsv(f"{tmp_path}/*.csv"), ReadFromCsv(f"{tmp_path}/*.csv").as_stream(existing_only=True)):
+    for read in (
+        ReadFromCsv(f"{tmp_path}/*.csv"),
+        ReadFromCsv(f"{tmp_path}/*.csv").as_stream(existing_only=True),
+    ):
         with pytest.raises(TypeCheckError, match=what) as refused:
             _ = beam.Pipeline(mode="streaming") | "Here" >> read.with_output_types(declared)
         assert "'Here'" in str(refused.value)

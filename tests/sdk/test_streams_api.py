@@ -107,7 +107,7 @@ def test_what_is_said_nothing_about_arrives_when_it_is_read() -> None:
     assert source.watermark == IngressTime()
     assert source.event_time_of() is source.arrival_time_of() is source.partition_of() is None
     assert (source.tick_micros, source.max_ahead_micros) == (1_000_000, 86_400_000_000)
-    assert (source.has_rejects, source.options, source.ends) == (False, (), False)
+    assert (source.has_rejects, source.options, source.existing_only) == (False, (), False)
 
 
 def test_all_that_is_said_is_in_the_description() -> None:
@@ -128,7 +128,7 @@ def test_all_that_is_said_is_in_the_description() -> None:
         "partition",
         7_000_000,
     )
-    assert (source.has_rejects, source.ends) == (True, True)
+    assert (source.has_rejects, source.existing_only) == (True, True)
     assert source.describe() == "stream of spark kafka, IdleTimeout(OrderedPartitions)"
     assert LINES.as_stream(max_ahead=0).source.max_ahead_micros == 0
     assert LINES.as_stream(max_ahead=None).source.max_ahead_micros is None

@@ -292,7 +292,9 @@ def _add_native(pipeline: beam.Pipeline, shape: Shape, calls: Calls) -> None:
     if shape.host == "columns":
         read = ReadFromParquet(f"{FOLDERS[READ]}/*.txt", validate=False, as_rows=True)
         limit = shape.files_per_batch
-        stream = read.as_stream("at", policy_of(shape, READ), existing_only=shape.ends, max_files_per_batch=limit)
+        stream = read.as_stream(
+            "at", policy_of(shape, READ), existing_only=shape.ends, max_files_per_batch=limit
+        )
         grouped = beam.GroupBy("key").aggregate_field("value", sum, "value")
         panes = pipeline | READ >> stream | "Windows" >> _windows(shape) | "Group" >> grouped
     else:

@@ -84,7 +84,7 @@ def test_a_finite_stream_that_fails_does_not_say_that_it_is_done(spark, tmp_path
     thirteen_files(tmp_path / "in")
     checkpoint = tmp_path / "checkpoint"
     flags = f"--checkpoint_location={checkpoint}"
-    limits = {"grouped": grouped, "ends": True, "max_files_per_batch": 4}
+    limits = {"grouped": grouped, "existing_only": True, "max_files_per_batch": 4}
     found: list[Any] = []
     result = started(tmp_path / "in", found, flags, parse=parse, **limits)
     with pytest.raises(Exception, match=r"(?i)thirteen|worker|exited"):
@@ -133,17 +133,17 @@ def test_a_run_that_has_ended_is_not_gone_on_with(spark, tmp_path) -> None:
     folder, flags = tmp_path / "in", f"--checkpoint_location={tmp_path}/checkpoint"
     add(folder, "a.txt", "red 1", "red 2")
     found: list[Any] = []
-    assert started(folder, found, flags, ends=True).wait_until_finish() == "DONE"
+    assert started(folder, found, flags, existing_only=True).wait_until_finish() == "DONE"
     add(folder, "b.txt", "red 3")
     with pytest.raises(ValueError, match=r"(?s)has ended: DONE at .*late.*hint: start again"):
-        started(folder, found, flags, ends=True)
+        started(folder, found, flags, existing_only=True)
     assert found == [("red", 2)]
     # Without windows nothing can be late: the next run reads what is new.
     flags = f"--checkpoint_location={tmp_path}/other"
     words: list[Any] = []
-    assert started(folder, words, flags, grouped=False, ends=True).wait_until_finish() == "DONE"
+    assert started(folder, words, flags, grouped=False, existing_only=True).wait_until_finish() == "DONE"
     add(folder, "c.txt", "blue 4")
-    assert started(folder, words, flags, grouped=False, ends=True).wait_until_finish() == "DONE"
+    assert started(folder, words, flags, grouped=False, existing_only=True).wait_until_finish() == "DONE"
     assert [number for _, number in words] == ["1", "2", "3", "4"]
 
 

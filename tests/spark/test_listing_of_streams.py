@@ -67,7 +67,11 @@ def test_few_tasks_read_many_small_files(spark: Any, tmp_path: Path, mode: str) 
     found: list[Any] = []
     before = max((int(job.jobId()) for job in jobs_of(spark)), default=-1)
     with beam.Pipeline(options=PipelineOptions([f"--mode={mode}", "--shuffle_partitions=2"])) as pipeline:
-        _ = pipeline | (read if mode == "batch" else read.as_stream(existing_only=True)) | WriteToMemory(found)
+        _ = (
+            pipeline
+            | (read if mode == "batch" else read.as_stream(existing_only=True))
+            | WriteToMemory(found)
+        )
     assert sorted(row.number for row in found) == [*range(count)]
     tasks = [int(job.numTasks()) for job in jobs_of(spark) if int(job.jobId()) > before]
     # With Spark's own value, a task has 32 files.

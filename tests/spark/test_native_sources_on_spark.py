@@ -97,7 +97,7 @@ def scores(chance: Random, file: int) -> pa.Table:
 
 def stream(format: Format, folder: Path, **more: Any) -> Any:
     """The rows of a folder as a stream."""
-    limits = {"ends": True} | more
+    limits = {"existing_only": True} | more
     return "Read" >> format.read(folder).as_stream(format.time, BoundedDisorder(20), **limits)
 
 
@@ -162,7 +162,10 @@ def test_a_stream_continues_on_its_checkpoint_and_drains(spark, tmp_path, name):
     def run() -> Any:
         pipeline = pipeline_of("streaming", f"--checkpoint_location={tmp_path}/checkpoint")
         totals = (
-            pipeline | stream(format, tmp_path / "in", ends=False) | beam.WindowInto(FixedWindows(60)) | TOTAL
+            pipeline
+            | stream(format, tmp_path / "in", existing_only=False)
+            | beam.WindowInto(FixedWindows(60))
+            | TOTAL
         )
         schema = pa.schema([("key", pa.string()), ("total", pa.int64())])
         _ = totals | WriteToParquet(f"{tmp_path}/out/totals", schema)
@@ -238,7 +241,10 @@ def test_what_is_wrong_in_a_later_file_is_an_error_of_the_step(spark, tmp_path, 
     format.write(pa.table({"key": ["a"], "number": [1], "second": [0]}), tmp_path / "in", 0)
     pipeline = pipeline_of("streaming")
     totals = (
-        pipeline | stream(format, tmp_path / "in", ends=False) | beam.WindowInto(FixedWindows(60)) | TOTAL
+        pipeline
+        | stream(format, tmp_path / "in", existing_only=False)
+        | beam.WindowInto(FixedWindows(60))
+        | TOTAL
     )
     _ = totals | beam.Map(str) | beam.io.WriteToText(f"{tmp_path}/out")
     result = pipeline.run()

@@ -67,7 +67,7 @@ def scores(chance: Random, file: int, disorder: int = DISORDER_SECONDS) -> pa.Ta
 def stream(source: Path, event_time: str = "at", **more: Any) -> Any:
     """The files of a folder, one in a micro-batch."""
     read = ReadFromParquet(f"{source}/*.parquet", as_rows=True)
-    limits = {"max_files_per_batch": 1, "ends": True} | more
+    limits = {"max_files_per_batch": 1, "existing_only": True} | more
     return "Read" >> read.as_stream(event_time, BoundedDisorder(DISORDER_SECONDS), **limits)
 
 
@@ -284,7 +284,7 @@ class Lasting:
 
     def run(self, *flags: str) -> Any:
         pipeline = pipeline_of(self.mode, f"--checkpoint_location={self.folder}/checkpoint", *flags)
-        totals = pipeline | stream(self.folder / "in", ends=False) | self.windows | TOTAL
+        totals = pipeline | stream(self.folder / "in", existing_only=False) | self.windows | TOTAL
         totals = totals if self.again is None else totals | self.again
         schema = pa.schema([("key", pa.string()), ("total", pa.int64())])
         _ = totals | WriteToParquet(f"{self.folder}/out/totals", schema)

@@ -209,7 +209,9 @@ def test_a_stream_reads_files_that_arrive_and_writes_each_record_once(tmp_path: 
     source, out = tmp_path / "in", tmp_path / "out"
 
     def copy(pipeline: beam.Pipeline) -> None:
-        found = ReadFromOrc(f"{source}/*.orc", as_rows=True).as_stream(max_files_per_batch=1, existing_only=True)
+        found = ReadFromOrc(f"{source}/*.orc", as_rows=True).as_stream(
+            max_files_per_batch=1, existing_only=True
+        )
         rows = pipeline | found | beam.Map(lambda row: Visit(*row)).with_output_types(Visit)
         _ = rows | WriteToOrc(f"{out}/o", file_name_suffix=".orc", codec="lz4")
 
@@ -255,7 +257,9 @@ def test_a_stream_of_an_empty_folder_needs_the_names_of_columns(tmp_path: Path) 
     with pytest.raises(ValueError, match="no file there has any yet") as caught:
         run_stream(
             tmp_path,
-            lambda p: p | "ReadIt" >> ReadFromOrc(f"{source}/*.orc").as_stream(existing_only=True) | beam.Map(len),
+            lambda p: (
+                p | "ReadIt" >> ReadFromOrc(f"{source}/*.orc").as_stream(existing_only=True) | beam.Map(len)
+            ),
         )
     assert "columns=[...]" in str(caught.value)
 

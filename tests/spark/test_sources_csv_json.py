@@ -250,7 +250,11 @@ def test_the_class_of_a_row_that_was_read_tells_the_fields_as_that_of_a_named_tu
 def rows_of_spark(read: Any, mode: str) -> list[Any]:
     found: list[Any] = []
     with beam.Pipeline(mode=mode) as pipeline:
-        _ = pipeline | (read.as_stream(existing_only=True) if mode == "streaming" else read) | WriteToMemory(found)
+        _ = (
+            pipeline
+            | (read.as_stream(existing_only=True) if mode == "streaming" else read)
+            | WriteToMemory(found)
+        )
     return sorted(found, key=str)
 
 

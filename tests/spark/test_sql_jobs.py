@@ -130,7 +130,7 @@ def test_queries_print_tables_and_changes(
     )
     (tmp_path / "shouting.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n")
     (tmp_path / "job.sql").write_text(
-        GOALS.format(folder=tmp_path).replace("header =", "ends = true, header =")
+        GOALS.format(folder=tmp_path).replace("header =", "existing_only = true, header =")
         + """CREATE VIEW totals (`the team`, total) AS SELECT team, SUM(points) FROM goals GROUP BY team;
         CREATE FUNCTION shout AS 'shouting:shout';
         SELECT STREAM team, SUM(points) AS total, Sys.Undo FROM goals GROUP BY team;
@@ -148,7 +148,7 @@ def test_queries_print_tables_and_changes(
 def test_a_table_over_a_stream_stays_in_its_place(spark: Any, tmp_path: Path) -> None:
     add_goals(tmp_path, "a", "blue,3,2026-01-01T12:00:01Z", "blue,4,2026-01-01T12:01:10Z")
     screen = io.StringIO()
-    statements = GOALS.format(folder=tmp_path).replace("header =", "ends = true, header =")
+    statements = GOALS.format(folder=tmp_path).replace("header =", "existing_only = true, header =")
     Job(f"{statements} SELECT TABLE team, SUM(points) AS total FROM goals GROUP BY team", screen=screen).run()
     assert screen.getvalue().endswith("team | total\n-----+------\nblue | 7\n(1 row)\n")
 
@@ -170,7 +170,9 @@ def test_a_line_that_does_not_fit_is_an_error_with_its_number(
 @pytest.mark.parametrize("mode", ["batch", "streaming"])
 def test_lines_that_do_not_fit_go_to_the_table_of_rejects(spark: Any, tmp_path: Path, mode: str) -> None:
     add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z", "blue,x,2026-01-01T12:00:01Z", "blue", "blue,4,")
-    goals = GOALS.format(folder=tmp_path).replace("header =", "rejects = 'bad', ends = true, header =")
+    goals = GOALS.format(folder=tmp_path).replace(
+        "header =", "rejects = 'bad', existing_only = true, header ="
+    )
     Job(
         f"""{goals}
         CREATE TABLE bad (record STRING, line BIGINT, source STRING, reason STRING)
@@ -199,7 +201,7 @@ def test_changing_rows_are_merged_by_the_primary_key(spark: Any, tmp_path: Path)
         "blue,4,2026-01-01T12:00:01Z",
         "red,2,2026-01-01T12:02:01Z",
     )
-    goals = GOALS.format(folder=tmp_path).replace("header =", "ends = true, header =")
+    goals = GOALS.format(folder=tmp_path).replace("header =", "existing_only = true, header =")
     Job(
         f"""SET shuffle_partitions = 2; {goals}
         CREATE TABLE totals (team STRING, total BIGINT, PRIMARY KEY (team) NOT ENFORCED)

@@ -187,7 +187,7 @@ def test_a_source_that_is_faster_than_the_pipeline_is_read_bit_by_bit(spark, tmp
         AccumulationMode.DISCARDING,
         allowed_lateness=1000,
     )
-    result = sums(folder, found, windows=each, max_files_per_batch=2, ends=True)
+    result = sums(folder, found, windows=each, max_files_per_batch=2, existing_only=True)
     assert result.wait_until_finish() == "DONE"
     assert [element for element in found if element[1]] == [("red", 1)] * 6
 

@@ -376,7 +376,11 @@ def _that_ends(pipeline: beam.Pipeline, _: DataFrame, folder: Path) -> Any:
             _with_text, {}, "reads a bounded source into its checkpoint", "as a side input", id="staged"
         ),
         pytest.param(
-            _that_ends, {}, "the end of a source fires the last windows", "leave out ends=True", id="ends"
+            _that_ends,
+            {},
+            "the end of a source fires the last windows",
+            "leave out existing_only=True",
+            id="ends",
         ),
         pytest.param(_with_signal, {}, "waits for the signal now", "use another trigger", id="signal"),
         pytest.param(_that_retracts, {}, "cannot write retractions", "Changelog()", id="retracts"),

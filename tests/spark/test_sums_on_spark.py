@@ -133,7 +133,7 @@ def test_sums_continue_from_their_checkpoint(spark, tmp_path):
         return [line for path in paths for line in path.read_text().splitlines()]
 
     add_file(tmp_path / "in", 0, [{"at": 0, "key": "a", "number": 1}, {"at": 0, "key": "b", "number": 2}])
-    first = begun(ends=False)
+    first = begun(existing_only=False)
     while len(written()) < 2:
         assert first.state == "RUNNING"
         time.sleep(0.05)

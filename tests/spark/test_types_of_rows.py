@@ -284,7 +284,10 @@ def test_rows_of_a_stream_have_types(spark, tmp_path):
     out = tmp_path / "out"
     with beam.Pipeline(spark=spark, mode="streaming") as p:
         csv = p | ReadFromCsv(str(tmp_path / "*.csv")).as_stream(existing_only=True)
-        others = (csv, p | ReadFromJson(str(tmp_path / "*.json")).as_stream(existing_only=True)) | beam.Flatten()
+        others = (
+            csv,
+            p | ReadFromJson(str(tmp_path / "*.json")).as_stream(existing_only=True),
+        ) | beam.Flatten()
         _ = others | "Others" >> WriteToSpark("parquet", str(tmp_path / "others"))
         rows = p | ReadFromParquet(str(tmp_path / "*.parquet"), as_rows=True).as_stream(existing_only=True)
         _ = rows | beam.Select("team", double=beam.field("points") * 2) | WriteToSpark("parquet", str(out))

@@ -157,7 +157,7 @@ def test_a_materialized_view_is_computed_once_for_all_that_read_it(tmp_path: Pat
 @pytest.mark.parametrize("name", sorted(set(CONNECTORS) - {"print", "noop"}))
 def test_settings_of_streams_belong_to_what_reads(name: str) -> None:
     settings = stream_settings(CONNECTORS[name])
-    assert {"arrival_time", "ends", "max_records_per_batch"} <= set(settings)
+    assert {"arrival_time", "existing_only", "max_records_per_batch"} <= set(settings)
     assert not {"event_time", "watermark", "rejects"} & set(settings)
 
 
@@ -387,7 +387,7 @@ def test_rows_that_wait_for_the_watermark_are_only_added(tmp_path: Path) -> None
 
 def test_what_a_stream_has_written_is_read_if_it_ends() -> None:
     statements = "INSERT INTO totals SELECT team, points FROM goals; SELECT * FROM totals"
-    ending = GOALS.replace("header =", "ends = true, header =")
+    ending = GOALS.replace("header =", "existing_only = true, header =")
     inserts, query = bind_job(Script(ending + statements), {})
     assert isinstance(inserts, RunInserts)
     assert isinstance(query, PrintQuery)

@@ -114,7 +114,8 @@ ORC = Border(
             )
         ),
         "stream": Step(
-            lambda columns, place: beam.io.ReadFromOrc(f"{place}/*.orc").as_stream(existing_only=True), streams=True
+            lambda columns, place: beam.io.ReadFromOrc(f"{place}/*.orc").as_stream(existing_only=True),
+            streams=True,
         ),
     },
     write_orc,
@@ -202,7 +203,8 @@ AVRO = Border(
             )
         ),
         "stream": Step(
-            lambda columns, place: beam.io.ReadFromAvro(f"{place}/*.avro").as_stream(existing_only=True), streams=True
+            lambda columns, place: beam.io.ReadFromAvro(f"{place}/*.avro").as_stream(existing_only=True),
+            streams=True,
         ),
     },
     write_avro,

@@ -136,7 +136,9 @@ def test_a_column_of_a_type_that_no_reader_has_is_refused(tmp_path: Path) -> Non
 def test_a_doubled_name_is_refused_when_the_files_are_opened(name: str, spark: Any, tmp_path: Path) -> None:
     place = written(DOUBLED[name], tmp_path)
     reads = [*ways(place), ("ORC", beam.io.ReadFromOrc(f"{place}/*.orc"))]
-    reads += [(f"stream of {way}", read.as_stream(existing_only=True)) for way, read in reads if way != "Batched"]
+    reads += [
+        (f"stream of {way}", read.as_stream(existing_only=True)) for way, read in reads if way != "Batched"
+    ]
     for way, read in reads:
         pipeline = beam.Pipeline(spark=spark)
         _ = pipeline | way >> read | beam.Map(print)

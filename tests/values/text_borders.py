@@ -158,7 +158,8 @@ def read_csv(scheme: str = "", **options: Any) -> Step:
 
 def stream_csv(**options: Any) -> Step:
     return Step(
-        lambda columns, place: beam.io.ReadFromCsv(f"{place}/*.csv", **options).as_stream(existing_only=True), True
+        lambda columns, place: beam.io.ReadFromCsv(f"{place}/*.csv", **options).as_stream(existing_only=True),
+        True,
     )
 
 

@@ -55,7 +55,7 @@ class OpenReading:
 def ends_soon(part: Level) -> bool:
     """True if the only source of a part ends when it has read the data that exists."""
     _, source = _root_of(part)
-    return source.ends if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
+    return source.existing_only if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
 
 
 def open_reading(
@@ -86,7 +86,7 @@ def open_reading(
             frame,
             reading_spec(part, step, reader),
             ends_on_its_own(source),
-            ends_when_read=source.ends,
+            ends_when_read=source.existing_only,
             is_limited=not _LIMITS.isdisjoint(options),
             is_newest_first=str(options.get("latestfirst", "false")).lower() == "true",
             may_be_files=True,

@@ -58,7 +58,7 @@ def ends_on_its_own(source: Source) -> bool:
     """True if a source of a stream ends without a drain."""
     match source:
         case StreamSource():
-            return source.ends
+            return source.existing_only
         case PeriodicSource():
             return source.stop_micros < MAX_TIMESTAMP.micros
         case SequenceSource():

@@ -24,11 +24,14 @@ def refusals_of(plan: StreamPlan) -> Iterator[tuple[Step, str, str]]:
         assert isinstance(step.primitive, Read)
         source = step.primitive.source
         match source:
-            case StreamSource(ends=True):
+            case StreamSource(existing_only=True):
                 what = (
                     "the end of a source fires the last windows, and the driver of a run alone sees the end"
                 )
-                hint = "leave out ends=True: then the last windows wait for later elements; or write in the pipeline"
+                hint = (
+                    "leave out existing_only=True: then the last windows wait for later elements; or write in the "
+                    "pipeline"
+                )
                 yield step, f"{what}; no driver follows the query of a streaming DataFrame", hint
             case StreamSource() | PeriodicSource() | SequenceSource():
                 continue

@@ -46,8 +46,8 @@ class DoFn(WithTypeHints, HasDisplayData):
     asynchronous too. ``ParDo.with_concurrency`` sets how many (penstock's own).
 
     Attributes:
-        accepts_simultaneous: Whether a `process` that uses state takes all elements of a key that arrive at one moment at
-            once, as a pair of the key and a ``penstock.machines.records.Together``; they are in the global window.
+        accepts_simultaneous: Whether a `process` that uses state takes all elements of a key that arrive at one moment
+            at once, as a pair of the key and a ``penstock.machines.records.Together``, in the global window.
         accepts_retractions: Whether a `process` that uses state or timers takes elements that retract earlier ones;
             the ``kind`` of ``DoFn.PaneInfoParam`` distinguishes them. Other DoFns need not declare it: their output for
             a retraction is a retraction (penstock's own).

@@ -95,7 +95,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         max_files_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
         max_records_per_batch: int | None = None,
-        ends: bool = False,
+        existing_only: bool = False,
     ) -> Any:
         """Returns this source as a stream: it reads the existing content, then every addition (penstock's own).
 
@@ -123,7 +123,8 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
             max_files_per_batch: The maximum number of files in a micro-batch; by default all.
             max_bytes_per_batch: The same for bytes.
             max_records_per_batch: The same for records, for sources that count them, such as Kafka.
-            ends: Whether the stream ends after the existing content, as in a replay; otherwise it waits for more.
+            existing_only: Whether the stream ends after the existing content, as in a replay; otherwise it waits for
+                more.
 
         Returns:
             A transform whose output is an unbounded PCollection; with `rejects`, it has two outputs.
@@ -144,7 +145,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
             max_ahead_micros_of(max_ahead),
             _flag("rejects", rejects) or self._rejects,
             reader_options(self.source, max_files_per_batch, max_bytes_per_batch, max_records_per_batch),
-            _flag("ends", ends),
+            _flag("existing_only", existing_only),
         )
         return ReadStream(stream.check(), self)
 

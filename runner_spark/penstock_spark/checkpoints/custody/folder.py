@@ -382,7 +382,8 @@ def _make_ended_error(place: Place) -> ValueError:
     because = "all of its windows have fired, so a new run would drop new elements as late"
     hint = (
         "start again with another checkpoint_location, which reads all input again; "
-        "to continue a stream in later runs, leave ends=True out of its sources, and cancel it instead of draining it"
+        "to continue a stream in later runs, leave existing_only=True out of its sources, and cancel it instead of "
+        "draining it"
     )
     return refusal(ValueError, f"{what}; {because}", hint=hint)
 

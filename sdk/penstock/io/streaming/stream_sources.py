@@ -83,7 +83,7 @@ class StreamSource(Source):
     max_ahead_micros: int | None = None
     has_rejects: bool = False
     options: tuple[tuple[str, Any], ...] = ()  # More options for Spark's reader.
-    ends: bool = False
+    existing_only: bool = False
 
     is_bounded = False
 

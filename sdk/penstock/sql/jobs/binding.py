@@ -436,7 +436,7 @@ class JobBinder:
         if written and not all(each.ends for each in streams):
             what = f"the table {written[0]!r} is written by a stream of this job, and is read when that has ended"
             self._script.refuse(
-                what, at, "read it in a separate job; a stream of tables with ends = true does end"
+                what, at, "read it in a separate job; a stream of tables with existing_only = true does end"
             )
 
     # Descriptions
@@ -512,7 +512,9 @@ def write_create_table(table: Table) -> str:
     return f"{text} WITH (\n  {settings}\n)"
 
 
-_SHOWN_SETTINGS = frozenset(["connector", "format", "path", "topic", "table", "header", "rejects", "ends"])
+_SHOWN_SETTINGS = frozenset(
+    ["connector", "format", "path", "topic", "table", "header", "rejects", "existing_only"]
+)
 
 
 def _shown(name: str, value: str) -> str:

@@ -45,7 +45,9 @@ class BoundQuery:
     @property
     def ends(self) -> bool:
         """True if all streams that it reads end."""
-        return all(each.stream_arguments.get("ends") for each in self.tables.values() if each.streams)
+        return all(
+            each.stream_arguments.get("existing_only") for each in self.tables.values() if each.streams
+        )
 
 
 @dataclass(frozen=True)
