@@ -11,11 +11,25 @@ _PLACE = re.compile(r"(.*)\n  (line \d+, column \d+) of the query(\n.*\n *\^)")
 
 
 class SqlError(ValueError):
-    """A query cannot be read, or means nothing (penstock's own)."""
+    """A query cannot be read, or means nothing (penstock's own).
+
+    Attributes:
+        missing_table: The table that the query reads and that does not exist, if that is the error.
+    """
+
+    def __init__(self, text: str, missing_table: str | None = None) -> None:
+        super().__init__(text)
+        self.missing_table = missing_table
 
 
 def make_sql_error(
-    what: str, query: str = "", position: int | None = None, hint: str = "", name: str = "the query"
+    what: str,
+    query: str = "",
+    position: int | None = None,
+    hint: str = "",
+    name: str = "the query",
+    *,
+    missing_table: str | None = None,
 ) -> SqlError:
     r"""Returns the error that shows where in the query something is wrong.
 
@@ -25,6 +39,7 @@ def make_sql_error(
         position: The offset of the wrong part in characters.
         hint: What the user can do about it.
         name: What the text is called.
+        missing_table: As in `SqlError`.
 
     >>> print(make_sql_error("unknown column 'scor'", "SELECT team,\n  scor FROM t", 15, "did you mean 'score'?"))
     unknown column 'scor'
@@ -34,7 +49,7 @@ def make_sql_error(
       hint: did you mean 'score'?
     """
     where = place(query, position, name) if query and position is not None else None
-    return SqlError(three_parts(what, where=where, hint=hint or None))
+    return SqlError(three_parts(what, where=where, hint=hint or None), missing_table)
 
 
 def place(query: str, position: int, name: str = "the query") -> str:
@@ -80,7 +95,8 @@ def call_text(error: SqlError, name: str) -> SqlError:
     placed = _PLACE.match(what)
     if placed is None:
         return error
-    return SqlError(three_parts(placed[1], where=f"{placed[2]} of {name}{placed[3]}", hint=hint or None))
+    where = f"{placed[2]} of {name}{placed[3]}"
+    return SqlError(three_parts(placed[1], where=where, hint=hint or None), error.missing_table)
 
 
 def _cut(line: str, column: int) -> tuple[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +10,7 @@ from penstock.base.shown import Elements
 from penstock.checks.similar_names import hint_at_name
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.pvalue import PCollection
-from penstock.error import refusal, split_hint
+from penstock.error import refusal, split_hint, three_parts
 from penstock.io.sparkio import from_dataframe
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError, call_text
@@ -26,8 +25,6 @@ from penstock.sql.transform import SqlTransform
 
 MAGIC = "penstock_sql"
 """The name of the magic."""
-
-_NO_TABLE = re.compile(r"there is no table '([^']*)'")
 
 
 def run_cell(line: str, cell: str, names: dict[str, Any], called: str = "the cell") -> object:
@@ -112,20 +109,20 @@ def compute_query(
 def _hint_at_variable(error: SqlError, names: Mapping[str, object]) -> SqlError:
     r"""Returns an error with a hint for notebooks if no variable is the table; any other error is returned unchanged.
 
-    >>> error = SqlError("there is no table 'gols'\n  line 2, column 15 of cell In[3]\n  hint: pass the table")
+    >>> said = "there is no table 'gols'\n  line 2, column 15 of cell In[3]\n  hint: pass the table"
+    >>> error = SqlError(said, missing_table="gols")
     >>> print(_hint_at_variable(error, {"goals": []}))
     there is no table 'gols'
       line 2, column 15 of cell In[3]
       hint: did you mean 'goals'?
     """
-    what, _ = split_hint(str(error))
-    found = _NO_TABLE.match(what)
-    if found is None:
+    table = error.missing_table
+    if table is None:
         return error
     variables = [name for name in names if not name.startswith("_")]
-    otherwise = f"assign it in a cell before, such as {found[1]} = '{found[1]}.csv'"
-    where = what.removeprefix(found[0]).strip("\n")
-    return SqlError(f"{found[0]}\n{where}\n  hint: {hint_at_name(found[1], variables, otherwise)}")
+    otherwise = f"assign it in a cell before, such as {table} = '{table}.csv'"
+    what, _ = split_hint(str(error))
+    return SqlError(three_parts(what, hint=hint_at_name(table, variables, otherwise)), table)
 
 
 def _is_frame_of_spark(value: object) -> bool:

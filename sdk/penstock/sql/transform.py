@@ -165,7 +165,8 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             whole = self._asked_of_spark(pcolls, what, hint) if ends and pcolls else None
             if whole is not None:
                 return self._as_output(whole)
-            raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
+            text = three_parts(what, where=self._where(), hint=hint)
+            raise SqlError(text, error.missing_table) from None
         if self.output is not None and query.rendering == "TVR":
             what = f"SELECT TVR makes snapshots, and output={self.output.__name__} is a class of rows"
             raise refusal(TypeError, what, where=self._where(), hint="leave output out")

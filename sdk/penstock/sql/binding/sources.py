@@ -184,7 +184,8 @@ class SourceBinder:
         found = _by_name(tables.inputs, name)
         if found is None:
             known = [*tables.inputs, *tables.views, *self.ctes]
-            self.statement.refuse(node, f"there is no table {name!r}", hint_at_name(name, known))
+            hint = hint_at_name(name, known)
+            self.statement.refuse(node, f"there is no table {name!r}", hint, missing_table=name)
         relation = Scan(found, tables.inputs[found], self.statement.has_arrival, self.statement.until_micros)
         if not self.statement.has_arrival:
             return scope_of(relation, name)

@@ -60,10 +60,12 @@ class Statement:
     rendered: Any = None
     bound_views: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def refuse(self, node: object, what: str, hint: str = "") -> NoReturn:
+    def refuse(
+        self, node: object, what: str, hint: str = "", *, missing_table: str | None = None
+    ) -> NoReturn:
         """Raises the error of a part of the query."""
         position = position_of(node) if node is not None else None
-        raise make_sql_error(what, self.text, position, hint)
+        raise make_sql_error(what, self.text, position, hint, missing_table=missing_table)
 
     def place(self, node: object) -> str:
         """Returns the line of a part of the query with a caret below it."""
