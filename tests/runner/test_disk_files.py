@@ -11,6 +11,7 @@ import pytest
 from penstock.error import UnsupportedByRunner
 from penstock_spark.files import file_store, place
 from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.disk_place import DiskPlace
 from penstock_spark.files.file_store import escape_glob, files_of_spark
 
 FILES = DiskFiles()
@@ -112,3 +113,16 @@ def test_a_place_on_a_shared_disk_keeps_small_files(on_connect: Any, tmp_path: P
     assert (own.read("1"), own.paths("*")) == (b"two", ["1"])
     with pytest.raises(FileNotFoundError):
         own.read("2")
+
+
+def test_of_a_link_the_link_alone_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_bytes(b"x")
+    for name in ("kept", "kept/file"):
+        (tmp_path / "link").symlink_to(tmp_path / name)
+        DiskPlace(tmp_path).delete("link")
+        assert sorted(each.name for each in tmp_path.rglob("*")) == ["file", "kept"]
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link").symlink_to(tmp_path / "kept")
+    DiskPlace(tmp_path).delete("inside")
+    assert sorted(each.name for each in tmp_path.rglob("*")) == ["file", "kept"]

@@ -185,7 +185,8 @@ class DiskFiles(FileStore):
         _remove_checksums(plain)
 
     def delete(self, path: str) -> None:
-        if self.is_folder(path):
+        """Deletes a file, or a folder with its content; of a link the link alone, as Hadoop does."""
+        if self.is_folder(path) and not os.path.islink(without_scheme(path)):
             shutil.rmtree(without_scheme(path), ignore_errors=True)
         else:
             self.remove(path)
