@@ -14,12 +14,14 @@ from penstock.error import refusal
 from penstock.options.pipeline_options import SparkOptions
 from penstock.utils import clock
 from penstock_conformance.program_graphs import pipeline_of_program
+from penstock_conformance.stored_state import format_table
 from penstock_conformance.subcommands import Commands
 from penstock_spark.checkpoints.custody.requests import CANCEL, DRAIN, SIGNAL, Request, describe_sender
+from penstock_spark.checkpoints.custody.run_records import RunRecord
 from penstock_spark.checkpoints.custody.status import CheckpointStatus, Life, command_run, read_status
 from penstock_spark.files.disk_place import open_place
 from penstock_spark.files.place import Place
-from penstock_spark.live.formatting import format_count, format_lag, format_moment
+from penstock_spark.live.formatting import escape_control_characters, format_count, format_lag, format_moment
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.snapshot_files import read_snapshot
 
@@ -39,7 +41,7 @@ def add_commands(commands: Commands) -> None:
     status = commands.add_parser(
         "status",
         help="say how the stream of a checkpoint is",
-        description="Prints who holds a checkpoint, whether that run lives, and how far it has come.",
+        description="Prints who holds a checkpoint, whether that run lives, how far it has come, and the last runs.",
         epilog="Example: penstock status /checkpoints/scores",
     )
     status.set_defaults(run=_status)
@@ -133,7 +135,31 @@ def _status(options: argparse.Namespace) -> int:
     ]
     width = max(len(name) for name, _ in lines)
     print("\n".join(f"{name.ljust(width)}  {text}" for name, text in lines if text))
+    if found.runs:
+        print("\nruns")
+        print(
+            "\n".join(
+                f"  {line}" for line in format_table(_RUN_COLUMNS, map(_cells_of_run, reversed(found.runs)))
+            )
+        )
     return 0
+
+
+_RUN_COLUMNS = ("number", "began", "time", "end", "rows", "micro-batches", "error")
+
+
+def _cells_of_run(record: RunRecord) -> dict[str, str]:
+    """A run as the live page shows it; the numbers of runs are those of their claims."""
+    is_begun = record.first_batch is not None
+    return {
+        "number": str(record.claim),
+        "began": format_moment(record.began_micros),
+        "time": format_lag(record.seen_micros - record.began_micros),
+        "end": record.state.lower(),
+        "rows": "unknown" if record.rows is None else format_count(record.rows),
+        "micro-batches": f"{record.first_batch} to {record.last_batch}" if is_begun else "none",
+        "error": escape_control_characters(record.error),
+    }
 
 
 def _describe_life(found: CheckpointStatus) -> str:

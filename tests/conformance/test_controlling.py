@@ -17,6 +17,7 @@ from penstock_spark.checkpoints.custody.folder import open_at
 from penstock_spark.checkpoints.custody.holder import this_holder
 from penstock_spark.checkpoints.custody.lease import Lease, Timing, take_lease
 from penstock_spark.checkpoints.custody.requests import Answer, answer_request, take_requests
+from penstock_spark.checkpoints.custody.run_records import RunRecord, begin_record
 from penstock_spark.files.disk_place import DiskPlace
 from penstock_spark.process.written_formats import END
 from tests.runner.checkpoint_plans import Pipeline
@@ -174,3 +175,40 @@ def test_a_batch_cannot_update_a_stream(tmp_path: Path, capsys: pytest.CaptureFi
     status, _, err = run(capsys, *words)
     assert status == BAD_INPUT
     assert "\n  hint: " in err, sys.argv
+
+
+def test_the_status_has_the_runs_of_the_checkpoint_the_last_one_first(
+    place: DiskPlace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    minute = 60_000_000
+    begun = RunRecord(1, "scores", 0, 90 * minute, "DONE", "1", "4.1.0", 12_345, 0, 7)
+    failed = RunRecord(2, "scores", 100 * minute, 101 * minute, "FAILED", error="ValueError in 'Parse'")
+    died = RunRecord(3, "scores", 200 * minute, 200 * minute, "RUNNING")
+    for record in (begun, failed, died):
+        begin_record(place, record)
+    status, out, _ = run(capsys, "status", place.location)
+    assert status == 0
+    header, *rows = out.partition("\nruns\n")[2].splitlines()
+    assert header.split() == ["number", "began", "time", "end", "rows", "micro-batches", "error"]
+    assert [row.split("  ")[1].strip() for row in rows] == ["3", "2", "1"]
+    assert "died" in rows[0]
+    assert "1970-01-01 01:40:00" in rows[1]
+    assert "failed" in rows[1]
+    assert "ValueError in 'Parse'" in rows[1]
+    assert "1 h 30 min" in rows[2]
+    assert "12.3 k" in rows[2]
+    assert "0 to 7" in rows[2]
+    _, out, _ = run(capsys, "status", place.location, "--json")
+    assert [(each["claim"], each["state"]) for each in json.loads(out)["runs"]] == [
+        (1, "DONE"),
+        (2, "FAILED"),
+        (3, "DIED"),
+    ]
+
+
+def test_the_last_run_that_lives_has_not_died(
+    place: DiskPlace, lease: Lease, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin_record(place, RunRecord(lease.number, "scores", 0, 0, "RUNNING"))
+    _, out, _ = run(capsys, "status", place.location, "--json")
+    assert [each["state"] for each in json.loads(out)["runs"]] == ["RUNNING"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from penstock_spark.checkpoints.custody.lease import name_of
@@ -79,18 +79,19 @@ def begin_record(place: Place, record: RunRecord) -> tuple[RunRecord, ...]:
     return tuple(each for each in read_records(place) if each.claim < record.claim)
 
 
-def read_records(place: Place) -> tuple[RunRecord, ...]:
+def read_records(place: Place, *, is_last_alive: bool = True) -> tuple[RunRecord, ...]:
     """Returns the runs of a checkpoint, in order; files that this version cannot read are left out.
 
-    A run that has not noted its end has died if a later one has begun.
+    A run that has not noted its end has died if a later one has begun, or if it is the last one and not alive.
     """
     folder = place.inside(RUNS)
     found = [record for name in folder.names() if (record := _read(folder, name)) is not None]
     ordered = sorted(found, key=lambda record: record.claim)
     return tuple(
-        RunRecord(**{**asdict(record), "state": DIED}) if is_open and record is not ordered[-1] else record
+        replace(record, state=DIED)
+        if record.state == "RUNNING" and not (is_last_alive and record is ordered[-1])
+        else record
         for record in ordered
-        for is_open in [record.state == "RUNNING"]
     )
 
 

@@ -12,6 +12,7 @@ from penstock.utils.timestamp import Timestamp, format_time
 from penstock_spark.checkpoints.custody.folder import find_at, read_end
 from penstock_spark.checkpoints.custody.lease import Timing, find_holder, is_held
 from penstock_spark.checkpoints.custody.requests import CANCEL, Answer, Request, send_request
+from penstock_spark.checkpoints.custody.run_records import RunRecord, read_records
 from penstock_spark.checkpoints.spark_logs import last_micro_batch
 from penstock_spark.files.place import Place
 
@@ -52,6 +53,7 @@ class CheckpointStatus:
         sources: The labels of the sources.
         groupings: The labels of the steps with state.
         sinks: The labels of the sinks.
+        runs: Its last runs, the first one first.
     """
 
     location: str
@@ -69,6 +71,7 @@ class CheckpointStatus:
     sources: tuple[str, ...]
     groupings: tuple[str, ...]
     sinks: tuple[str, ...]
+    runs: tuple[RunRecord, ...] = ()
 
 
 def read_status(place: Place, timing: Timing = Timing()) -> CheckpointStatus:
@@ -109,6 +112,7 @@ def read_status(place: Place, timing: Timing = Timing()) -> CheckpointStatus:
         tuple(source["label"] for source in plan["sources"]),
         tuple(chain.from_iterable([*plan["levels"], plan.get("native", {})])),
         tuple(plan["sinks"]),
+        read_records(place, is_last_alive=life is Life.RUNNING),
     )
 
 
