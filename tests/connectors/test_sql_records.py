@@ -102,7 +102,7 @@ def test_what_kafka_knows_of_a_record_has_columns_and_times(mock: Mock, tmp_path
     columns = """(team STRING METADATA FROM 'key', points BIGINT, at TIMESTAMP METADATA FROM 'timestamp',
         partition INT METADATA VIRTUAL, `offset` BIGINT METADATA, source STRING METADATA FROM 'header.source',
         WATERMARK FOR at AS at - INTERVAL '1' SECOND)"""
-    statements = table("goals", columns, mock, topic, "format = 'json', ends = true, rejects = 'bad'")
+    statements = table("goals", columns, mock, topic, "format = 'json', existing_only = true, rejects = 'bad'")
     statements += f"""SET shuffle_partitions = 1;
     CREATE TABLE bad (record STRING, reason STRING) WITH (format = 'json', path = '{tmp_path}/bad');
     CREATE TABLE o WITH (format = 'json', path = '{tmp_path}/o') AS
@@ -127,7 +127,7 @@ def test_a_row_that_goes_is_a_record_without_a_value(mock: Mock, key_format: str
     source, sink = mock.make(f"scored-{key_format}"), mock.make(f"totals-{key_format}")
     for team, points in [("blue", 3), ("red", 5), ("blue", 4), ("blue", -7)]:
         mock.produce(source, [(0, None, json.dumps({"team": team, "points": points}).encode())])
-    goals = "format = 'json', ends = true, max_records_per_batch = 1"
+    goals = "format = 'json', existing_only = true, max_records_per_batch = 1"
     statements = table("goals", "(team STRING, points BIGINT)", mock, source, goals)
     keyed = "(total BIGINT, team STRING, PRIMARY KEY (team) NOT ENFORCED)"
     totals = table("totals", keyed, mock, sink, f"format = 'csv', key_format = '{key_format}'")

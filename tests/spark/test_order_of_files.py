@@ -73,7 +73,7 @@ def read(spark: SparkSession, folder: Path, **how: Any) -> dict[str, list[list[s
         "json": beam.io.ReadFromJson(f"{folder}/json/*"),
         "parquet": beam.io.ReadFromParquet(f"{folder}/parquet/*"),
     }
-    how = {"ends": True, "event_time": lambda element: 7, "watermark": BoundedDisorder(0), **how}
+    how = {"existing_only": True, "event_time": lambda element: 7, "watermark": BoundedDisorder(0), **how}
     text = pipeline | "Text" >> beam.io.ReadFromText(f"{folder}/text/*").as_stream(**how)
     named = [text | "text" >> beam.Map(lambda line: ("text", line))]
     for format, reader in readers.items():

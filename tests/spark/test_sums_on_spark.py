@@ -59,7 +59,7 @@ def add_file(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
 
 
 def read(folder: Path, **more: Any) -> Any:
-    given = {"event_time": "at", "max_files_per_batch": 1, "ends": True} | more
+    given = {"event_time": "at", "max_files_per_batch": 1, "existing_only": True} | more
     policy = given.pop("watermark", BoundedDisorder(DISORDER_SECONDS))
     return ReadFromParquet(f"{folder}/*.parquet").as_stream(watermark=policy, **given)
 
