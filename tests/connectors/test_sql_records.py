@@ -102,7 +102,9 @@ def test_what_kafka_knows_of_a_record_has_columns_and_times(mock: Mock, tmp_path
     columns = """(team STRING METADATA FROM 'key', points BIGINT, at TIMESTAMP METADATA FROM 'timestamp',
         partition INT METADATA VIRTUAL, `offset` BIGINT METADATA, source STRING METADATA FROM 'header.source',
         WATERMARK FOR at AS at - INTERVAL '1' SECOND)"""
-    statements = table("goals", columns, mock, topic, "format = 'json', existing_only = true, rejects = 'bad'")
+    statements = table(
+        "goals", columns, mock, topic, "format = 'json', existing_only = true, rejects = 'bad'"
+    )
     statements += f"""SET shuffle_partitions = 1;
     CREATE TABLE bad (record STRING, reason STRING) WITH (format = 'json', path = '{tmp_path}/bad');
     CREATE TABLE o WITH (format = 'json', path = '{tmp_path}/o') AS

@@ -54,6 +54,21 @@ PROGRAMS: dict[str, tuple[Callable[[Any], object], list[str], str]] = {
         ["parse"],
         "hint: set show_elements_in_errors to see the element",
     ),
+    "a sum of values that do not add up": (
+        lambda p: p | beam.Create([("a", 1), ("a", "x")]) | "A" >> beam.CombinePerKey(sum),
+        [],
+        "and full_trace to see the lines of penstock that called the function",
+    ),
+    "a maximum of values in sessions": (
+        lambda p: (
+            p
+            | beam.Create([("a", 1), ("a", "x")])
+            | beam.WindowInto(beam.window.Sessions(9))
+            | "A" >> beam.CombinePerKey(max)
+        ),
+        [],
+        "and full_trace to see the lines of penstock that called the function",
+    ),
     "a function of Python": (
         lambda p: p | beam.Create(["x"]) | "A" >> beam.Map(int),
         [],

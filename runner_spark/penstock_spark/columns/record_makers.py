@@ -76,6 +76,8 @@ def _values(names: tuple[str, ...]) -> list[str]:
 
 
 def _compile(text: str, name: str, known: dict[str, Any]) -> Callable[..., Any]:
-    exec(compile(text, "<the loop that makes records>", "exec"), known)
-    made: Callable[..., Any] = known[name]
+    # With the name of this module, its lines do not count as lines of the program in a traceback.
+    names = {"__name__": __name__, **known}
+    exec(compile(text, "<the loop that makes records>", "exec"), names)
+    made: Callable[..., Any] = names[name]
     return made

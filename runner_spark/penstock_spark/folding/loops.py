@@ -177,8 +177,8 @@ def loop_of(source: FoldSource, by: str, from_pairs: bool = True, counts: bool =
     start = "found, partials, last, start, end, new = {}, {}, None, 0, 0, 0\n" if way.find else ""
     elements = "pairs, kind" if from_pairs else "names, values"
     text = f"def add({way.parameters}, {elements}):\n" + indent(start + lines, "    ")
-    made: dict[str, Any] = {"length_hint": length_hint}
-    # Errors of the user's values show that name.
+    # With the name of this module, its lines do not count as lines of the program in a traceback.
+    made: dict[str, Any] = {"length_hint": length_hint, "__name__": __name__}
     exec(compile(text, f"<the loop that adds values up by {by}>", "exec"), made)
     loop: FoldLoop = made["add"]
     return loop

@@ -210,7 +210,8 @@ def _compiled(
         step = f"({source.lift}) if partial is NOTHING else ({step})"
         merge = f"other if partial is NOTHING else partial if other is NOTHING else ({merge})"
         finish = f"nothing() if partial is NOTHING else ({finish})"
-    names: dict[str, Any] = {"NOTHING": NOTHING, "nothing": nothing}
+    # With the name of this module, its lines do not count as lines of the program in a traceback.
+    names: dict[str, Any] = {"NOTHING": NOTHING, "nothing": nothing, "__name__": __name__}
     names |= {function.__name__: function for function in source.functions}
     expressions = (
         f"lambda value: {source.lift}",
