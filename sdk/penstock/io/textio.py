@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from penstock.absent import hint_at_absent_names
 from penstock.coders import coders
@@ -27,6 +27,12 @@ from penstock.io.source_transforms import SourceTransform
 from penstock.transforms.elements.pardo import ParDo
 from penstock.transforms.grouping.reshuffling import Reshuffle
 
+if TYPE_CHECKING:
+    from typing import Self
+
+    from penstock.construction.pvalue import MainAndTagged
+    from penstock.io.rejects import RejectedRecord
+
 __all__ = [
     "ReadAllFromText",
     "ReadAllFromTextContinuously",
@@ -40,36 +46,8 @@ __all__ = [
 ]
 
 
-class ReadFromText(SourceTransform[str]):
-    r"""Reads the lines of text files, as strings (Beam's ``ReadFromText``).
-
-    Lines end with ``\n`` or ``\r\n``. Spark reads and splits the files, and supports more compressions than Beam, by
-    the suffix of the file. A byte-order mark at the beginning of a file is removed; Beam keeps it. In compressed files,
-    a ``\r`` at the very end of a file is removed as well, though no ``\n`` follows it.
-
-    Args:
-        file_pattern: The path; ``*`` matches within a folder, ``**`` across, ``?`` one character, ``[ab]`` a set. A
-            path without a scheme is local. As everywhere in Spark, wildcards do not match files whose name begins with
-            ``_`` or ``.``.
-        min_bundle_size: Ignored; Spark decides.
-        compression_type: A name of ``CompressionTypes``; by default the file's name decides.
-        strip_trailing_newlines: Whether line ends are removed. If not, one task reads each file as a whole.
-        coder: Decodes the bytes of a line.
-        validate: Whether a pattern that matches nothing is an error: for local files here, otherwise when the pipeline
-            runs, before anything starts.
-        skip_header_lines: How many lines to skip at the beginning of each file.
-        delimiter: Bytes that end a record instead of a line end.
-        escapechar: A byte that makes a delimiter part of the record. One task then reads each file as a whole.
-        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
-            for each record that cannot be read; otherwise it is an error.
-            That is a line that is not UTF-8, or that the coder does not decode.
-
-    Raises:
-        OSError: If no file matches.
-
-    >>> ReadFromText("/logs/*.txt", validate=False).to_primitive()
-    Read(source=TextSource(file_pattern='/logs/*.txt', ...))
-    """
+class _ReadLines(SourceTransform[str]):
+    """Its `__init__` is the one of `ReadFromText`, whose `__new__` type checkers see."""
 
     source: TextSource
     with_filename = False
@@ -103,6 +81,75 @@ class ReadFromText(SourceTransform[str]):
 
     def infer_output_type(self, input_type: object) -> object:
         return self.source.element_type()
+
+
+class ReadFromText(_ReadLines):
+    r"""Reads the lines of text files, as strings (Beam's ``ReadFromText``).
+
+    Lines end with ``\n`` or ``\r\n``. Spark reads and splits the files, and supports more compressions than Beam, by
+    the suffix of the file. A byte-order mark at the beginning of a file is removed; Beam keeps it. In compressed files,
+    a ``\r`` at the very end of a file is removed as well, though no ``\n`` follows it.
+
+    Args:
+        file_pattern: The path; ``*`` matches within a folder, ``**`` across, ``?`` one character, ``[ab]`` a set. A
+            path without a scheme is local. As everywhere in Spark, wildcards do not match files whose name begins with
+            ``_`` or ``.``.
+        min_bundle_size: Ignored; Spark decides.
+        compression_type: A name of ``CompressionTypes``; by default the file's name decides.
+        strip_trailing_newlines: Whether line ends are removed. If not, one task reads each file as a whole.
+        coder: Decodes the bytes of a line.
+        validate: Whether a pattern that matches nothing is an error: for local files here, otherwise when the pipeline
+            runs, before anything starts.
+        skip_header_lines: How many lines to skip at the beginning of each file.
+        delimiter: Bytes that end a record instead of a line end.
+        escapechar: A byte that makes a delimiter part of the record. One task then reads each file as a whole.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each record that cannot be read; otherwise it is an error.
+            That is a line that is not UTF-8, or that the coder does not decode.
+
+    Raises:
+        OSError: If no file matches.
+
+    >>> ReadFromText("/logs/*.txt", validate=False).to_primitive()
+    Read(source=TextSource(file_pattern='/logs/*.txt', ...))
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __new__(
+            cls, file_pattern: object = None, *, rejects: Literal[True], **kwargs: object
+        ) -> _ReadTextWithRejects: ...
+
+        @overload
+        def __new__(
+            cls,
+            file_pattern: object = None,
+            min_bundle_size: int = 0,
+            compression_type: str = CompressionTypes.AUTO,
+            strip_trailing_newlines: bool = True,
+            coder: Coder = coders.StrUtf8Coder(),
+            validate: bool = True,
+            skip_header_lines: int = 0,
+            delimiter: bytes | None = None,
+            escapechar: bytes | None = None,
+            rejects: bool = False,
+            **kwargs: object,
+        ) -> Self: ...
+
+        def __new__(cls, *args: object, **kwargs: object) -> ReadFromText:
+            """Shows checkers the outputs, by the argument `rejects`."""
+            raise NotImplementedError
+
+
+if TYPE_CHECKING:
+
+    class _ReadTextWithRejects(ReadFromText):
+        """Shows the two outputs of ``rejects=True`` to type checkers."""
+
+        def expand(  # type: ignore[override]
+            self, pbegin: PBegin
+        ) -> MainAndTagged[str, PCollection[RejectedRecord]]: ...
 
 
 class ReadFromTextWithFilename(ReadFromText):
