@@ -50,6 +50,8 @@ copybutton_prompt_text = r">>> |\.\.\. |\.\.\.$|\$ "
 copybutton_prompt_is_regexp = True
 
 myst_heading_anchors = 4
+# Only quotes are made typographic: two hyphens begin an option, which a reader copies.
+smartquotes_action = "q"
 # Docstrings have names in single backticks, as Markdown has.
 default_role = "code"
 # The tables of the reference list names; the pages beside them have their text.
