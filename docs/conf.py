@@ -41,6 +41,7 @@ extensions = [
 ]
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = "penstock"
 html_static_path = ["static"]
 html_css_files = ["site.css"]

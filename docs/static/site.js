@@ -1,36 +1,67 @@
 // Prepares what site.css shows: tables that do not fit as blocks, and the names of two systems above their programs.
 "use strict";
 
-const narrowest = 190;
+const narrowestPixels = 190;
 const mostLines = 4;
+const mostColumns = 7;
+const longCharacters = 40;
 
-/** True if a table of two columns is better read as blocks: it is too wide, or a cell is narrow and tall. */
+/** True if a table has to be scrolled. */
+function isWide(table) {
+  return table.offsetWidth > table.parentElement.clientWidth;
+}
+
+/** True if a table is better read as blocks: it is too wide, or a cell is narrow and tall. */
 function isCrowded(table) {
-  if (table.offsetWidth > table.parentElement.clientWidth) return true;
+  if (isWide(table)) return true;
   return [...table.querySelectorAll("tbody td")].some((cell) => {
-    const lines = cell.clientHeight / parseFloat(getComputedStyle(cell).lineHeight);
     const text = document.createRange();
     text.selectNodeContents(cell);
-    return cell.offsetWidth < narrowest && text.getBoundingClientRect().height > 0.8 * cell.clientHeight && lines > mostLines;
+    const lines = text.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight);
+    return cell.offsetWidth < narrowestPixels && lines > mostLines;
   });
 }
 
-/** Notes at each cell the heading of its column; tables with the same headings look the same. */
+/** Marks the names of options, which never break after a hyphen. */
+function markFlags() {
+  for (const code of document.querySelectorAll("article code.literal")) {
+    if (/^--\w{1,24}$/.test(code.textContent)) code.classList.add("flag");
+  }
+}
+
+/** Chooses the tables that a narrow screen shows as blocks: tables with the same headings look the same. */
 function stackTables() {
   const tables = [...document.querySelectorAll("article table.docutils")].map((table) => {
     const headings = [...table.querySelectorAll("thead th")].map((each) => each.textContent.trim());
+    table.classList.remove("stacked", "tight");
     return { table, headings, key: headings.join("|") };
   });
   const crowded = new Set(tables.filter(({ table }) => isCrowded(table)).map(({ key }) => key));
   for (const { table, headings, key } of tables) {
-    if (headings.length > 7 || headings.length < (crowded.has(key) ? 2 : 3)) continue;
-    table.classList.add("stacked");
-    for (const row of table.querySelectorAll("tbody tr")) {
-      [...row.cells].forEach((cell, place) => {
-        if (["", "-"].includes(cell.textContent.trim())) cell.classList.add("empty");
-        else if (headings.length > 2 && headings[place]) cell.dataset.heading = headings[place];
-      });
+    if (headings.length < 2 || !crowded.has(key)) continue;
+    if (headings.length > mostColumns) widenLongCells(table);
+    else {
+      if (isWide(table)) table.classList.add("tight");
+      stack(table, headings);
     }
+  }
+}
+
+/** Makes a table blocks, in which each cell but the first has the heading of its column. */
+function stack(table, headings) {
+  table.classList.add("stacked");
+  for (const row of table.querySelectorAll("tbody tr")) {
+    [...row.cells].forEach((cell, place) => {
+      if (["", "-"].includes(cell.textContent.trim())) cell.classList.add("empty");
+      else if (headings.length > 2 && headings[place]) cell.dataset.heading = headings[place];
+    });
+  }
+}
+
+/** Lets a table that is scrolled anyway have room for its sentences. */
+function widenLongCells(table) {
+  for (const cell of table.querySelectorAll("tbody td")) {
+    if (cell.textContent.trim().length > longCharacters) cell.classList.add("long");
   }
 }
 
@@ -49,6 +80,8 @@ function nameSystems() {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
+  markFlags();
   stackTables();
+  window.matchMedia("(max-width: 50rem)").addEventListener("change", stackTables);
   nameSystems();
 });
