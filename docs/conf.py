@@ -51,14 +51,14 @@ copybutton_prompt_text = r">>> |\.\.\. |\.\.\.$|\$ "
 copybutton_prompt_is_regexp = True
 
 myst_heading_anchors = 4
-# Only quotes are made typographic: two hyphens begin an option, which a reader copies.
-smartquotes_action = "q"
 # Docstrings have names in single backticks, as Markdown has.
 default_role = "code"
 # The tables of the reference list names; the pages beside them have their text.
 autosummary_generate = False
 # A method that overrides another one, such as `expand`, is shown where it says something of its own.
 autodoc_inherit_docstrings = False
+# A default value is shown as it is written.
+autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True

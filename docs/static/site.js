@@ -5,6 +5,7 @@ const narrowestPixels = 190;
 const mostLines = 4;
 const mostColumns = 7;
 const longCharacters = 40;
+const shortCharacters = 15;
 
 /** True if a table has to be scrolled. */
 function isWide(table) {
@@ -26,6 +27,13 @@ function isCrowded(table) {
 function markFlags() {
   for (const code of document.querySelectorAll("article code.literal")) {
     if (/^--\w{1,24}$/.test(code.textContent)) code.classList.add("flag");
+  }
+}
+
+/** Keeps numbers with a word or two, such as "at least 0.9", in one line. */
+function markNumbers() {
+  for (const cell of document.querySelectorAll("article td.text-right")) {
+    if (cell.textContent.trim().length < shortCharacters) cell.classList.add("short");
   }
 }
 
@@ -81,6 +89,7 @@ function nameSystems() {
 
 document.addEventListener("DOMContentLoaded", () => {
   markFlags();
+  markNumbers();
   stackTables();
   window.matchMedia("(max-width: 50rem)").addEventListener("change", stackTables);
   nameSystems();
