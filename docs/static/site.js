@@ -87,6 +87,19 @@ function nameSystems() {
   }
 }
 
+/** Lets a picture that is shown smaller than it is open in its own size. */
+function openPictures() {
+  for (const picture of document.querySelectorAll("article img")) {
+    if (picture.closest("a") || picture.naturalWidth <= 1.2 * picture.clientWidth) continue;
+    const link = document.createElement("a");
+    link.href = picture.src;
+    link.classList.add("picture");
+    picture.replaceWith(link);
+    link.append(picture);
+  }
+}
+
+window.addEventListener("load", openPictures);
 document.addEventListener("DOMContentLoaded", () => {
   markFlags();
   markNumbers();
