@@ -30,6 +30,13 @@ function markFlags() {
   }
 }
 
+/** Lets the name of a module in a heading break after its dots. */
+function breakModuleNames() {
+  for (const name of document.querySelectorAll("article :is(h1, h2, h3) code > .pre")) {
+    name.innerHTML = name.innerHTML.replaceAll(".", ".<wbr>");
+  }
+}
+
 /** Keeps numbers with a word or two, such as "at least 0.9", in one line. */
 function markNumbers() {
   for (const cell of document.querySelectorAll("article td.text-right")) {
@@ -47,11 +54,10 @@ function stackTables() {
   const crowded = new Set(tables.filter(({ table }) => isCrowded(table)).map(({ key }) => key));
   for (const { table, headings, key } of tables) {
     if (headings.length < 2 || !crowded.has(key)) continue;
-    if (headings.length > mostColumns) widenLongCells(table);
-    else {
-      if (isWide(table)) table.classList.add("tight");
-      stack(table, headings);
-    }
+    if (isWide(table)) widenLongCells(table);
+    if (headings.length > mostColumns) continue;
+    if (isWide(table)) table.classList.add("tight");
+    stack(table, headings);
   }
 }
 
@@ -66,7 +72,7 @@ function stack(table, headings) {
   }
 }
 
-/** Lets a table that is scrolled anyway have room for its sentences. */
+/** Gives the sentences of a table that is too wide some room, which the long names in it have to leave them. */
 function widenLongCells(table) {
   for (const cell of table.querySelectorAll("tbody td")) {
     if (cell.textContent.trim().length > longCharacters) cell.classList.add("long");
@@ -101,6 +107,7 @@ function openPictures() {
 
 window.addEventListener("load", openPictures);
 document.addEventListener("DOMContentLoaded", () => {
+  breakModuleNames();
   markFlags();
   markNumbers();
   stackTables();
