@@ -4,6 +4,8 @@
 const narrowestPixels = 190;
 const mostLines = 4;
 const mostColumns = 7;
+const fewColumns = 4;
+const longNameCharacters = 24;
 const longCharacters = 40;
 const shortCharacters = 15;
 
@@ -37,9 +39,11 @@ function breakModuleNames() {
   }
 }
 
-/** Keeps numbers with a word or two, such as "at least 0.9", in one line. */
-function markNumbers() {
-  for (const cell of document.querySelectorAll("article td.text-right")) {
+/** Keeps two or three words in one line: numbers such as "at least 0.9", and all in a table of few columns. */
+function markShortCells() {
+  for (const cell of document.querySelectorAll("article table.docutils td")) {
+    const isOfFew = cell.parentElement.cells.length <= fewColumns;
+    if (!isOfFew && !cell.classList.contains("text-right")) continue;
     if (cell.textContent.trim().length < shortCharacters) cell.classList.add("short");
   }
 }
@@ -48,7 +52,8 @@ function markNumbers() {
 function stackTables() {
   const tables = [...document.querySelectorAll("article table.docutils")].map((table) => {
     const headings = [...table.querySelectorAll("thead th")].map((each) => each.textContent.trim());
-    table.classList.remove("stacked", "tight");
+    table.classList.remove("stacked");
+    for (const part of table.querySelectorAll(".long, .long-name")) part.classList.remove("long", "long-name");
     return { table, headings, key: headings.join("|") };
   });
   const crowded = new Set(tables.filter(({ table }) => isCrowded(table)).map(({ key }) => key));
@@ -56,7 +61,7 @@ function stackTables() {
     if (headings.length < 2 || !crowded.has(key)) continue;
     if (isWide(table)) widenLongCells(table);
     if (headings.length > mostColumns) continue;
-    if (isWide(table)) table.classList.add("tight");
+    if (isWide(table)) breakLongNames(table);
     stack(table, headings);
   }
 }
@@ -69,6 +74,13 @@ function stack(table, headings) {
       if (["", "-"].includes(cell.textContent.trim())) cell.classList.add("empty");
       else if (headings.length > 2 && headings[place]) cell.dataset.heading = headings[place];
     });
+  }
+}
+
+/** Lets the long names of a table that is too wide break anywhere. */
+function breakLongNames(table) {
+  for (const name of table.querySelectorAll("td code, td a")) {
+    if (name.textContent.length > longNameCharacters) name.classList.add("long-name");
   }
 }
 
@@ -105,11 +117,15 @@ function openPictures() {
   }
 }
 
-window.addEventListener("load", openPictures);
+// The style sheets, by which tables are measured, may come after the text.
+window.addEventListener("load", () => {
+  stackTables();
+  openPictures();
+});
 document.addEventListener("DOMContentLoaded", () => {
   breakModuleNames();
   markFlags();
-  markNumbers();
+  markShortCells();
   stackTables();
   window.matchMedia("(max-width: 50rem)").addEventListener("change", stackTables);
   nameSystems();
