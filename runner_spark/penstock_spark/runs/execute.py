@@ -94,7 +94,7 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
     pickles_keys = settings.view_as(TypeOptions).allow_non_deterministic_key_coders
     allow_pickled_keys(pickles_keys)
     prepare = preparations()
-    if local and (folder := driver_folder()) is not None:
+    if backend_of(spark).shares_disk and (folder := driver_folder()) is not None:
         prepare = ((work_in, folder), *prepare)
 
     def dumps(value: object) -> bytes:
