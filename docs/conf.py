@@ -41,6 +41,7 @@ extensions = [
 ]
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = "penstock"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
@@ -56,6 +57,8 @@ default_role = "code"
 autosummary_generate = False
 # A method that overrides another one, such as `expand`, is shown where it says something of its own.
 autodoc_inherit_docstrings = False
+# A default value is shown as it is written.
+autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
@@ -76,6 +79,7 @@ _OF_DEVELOPERS = (
 def setup(app: Any) -> None:
     """Keeps pages for developers out of the search, leads from the root to the front page, and adds examples."""
     app.connect("autodoc-process-docstring", _add_example)
+    app.connect("autodoc-skip-member", _skip_field)
     app.connect("source-read", _prepare_source)
     app.connect("build-finished", _lead_to_the_front_page)
 
@@ -95,6 +99,11 @@ def _prepare_source(_app: Any, name: str, source: list[str]) -> None:
         source[0] = f"---\n{metadata}---\n\n{source[0]}"
     # An empty line ends an example for doctest, and is nothing to look at.
     source[0] = end_statements_in_page(source[0].replace("\n\n```\n", "\n```\n"))
+
+
+def _skip_field(_app: Any, _what: str, _name: str, member: Any, _skip: bool, _options: Any) -> bool | None:
+    """True if a member is a field of a named tuple, which Python itself describes; the class lists its fields."""
+    return True if type(member).__name__ == "_tuplegetter" else None
 
 
 def _add_example(_app: Any, what: str, name: str, _object: Any, _options: Any, lines: list[str]) -> None:

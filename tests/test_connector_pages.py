@@ -27,6 +27,7 @@ from penstock.io.streaming.stream_sources import Streamable
 DOCS = Path(__file__).parents[1] / "docs"
 INDEX = (DOCS / "connectors.md").read_text(encoding="utf-8")
 PAGES = sorted((DOCS / "connectors").glob("*.md"))
+REJECTS = (DOCS / "rejects.md").read_text(encoding="utf-8").partition("## What each source rejects\n")[2]
 
 WITH_OPTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each
@@ -100,9 +101,9 @@ SOURCES: dict[str, list[Any]] = {
         beam.io.ReadFromJson("/a"),
     ],
     "[Parquet]": [beam.io.ReadFromParquet("/a", validate=False)],
-    "[ORC, Avro, TFRecord]": [
+    "[Avro]": [beam.io.ReadFromAvro("/a", validate=False)],
+    "[ORC, TFRecord]": [
         beam.io.ReadFromOrc("/a", validate=False),
-        beam.io.ReadFromAvro("/a", validate=False),
         beam.io.ReadFromTFRecord("/a", validate=False),
     ],
     "[Kafka]": [ReadFromKafka(BROKERS, ["a"], timestamp_policy="CreateTime")],
@@ -132,6 +133,17 @@ def test_the_index_says_which_sources_are_streams(name: str) -> None:
         assert isinstance(source, Streamable)
         assert row[2].startswith("yes") == (source.why_no_stream() is None), source.describe()
         assert source.has_times == ("own" in row[4]) or isinstance(read, ReadFromSource)
+
+
+@pytest.mark.parametrize("name", SOURCES, ids=lambda name: name.strip("[]"))
+def test_the_index_says_which_sources_keep_rejects_in_a_batch(name: str) -> None:
+    [row] = [row for row in rows_of("What a source delivers") if row[0].startswith(name)]
+    for read in SOURCES[name]:
+        # `ReadFromCsv` and `ReadFromJson` are functions.
+        made_by = getattr(beam.io, read.label, type(read))
+        keeps_them = "rejects" in inspect.signature(made_by).parameters
+        assert keeps_them == (row[5] != "-" and not row[5].startswith("in a stream")), read.label
+        assert keeps_them == (f"`{made_by.__name__}`" in REJECTS), read.label
 
 
 def test_each_page_says_the_same_things_and_is_in_the_index() -> None:

@@ -176,6 +176,26 @@ def test_a_table_without_a_rule_under_its_header_is_found() -> None:
     )
 
 
+def sentences_in_headings(text: str) -> list[str]:
+    """The headings that have a whole sentence, as when the empty line after a heading was lost."""
+    headings = re.findall(r"^#+ (.*)$", _FENCE.sub("", text), re.MULTILINE)
+    return [each for each in headings if re.search(r"[a-z`)]\. [A-Z]", each) or len(each) > 100]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_headings_of_a_document_are_no_sentences(path: Path) -> None:
+    assert sentences_in_headings(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_heading_that_swallowed_its_paragraph_is_found() -> None:
+    lost = "## A policy of your own Subclass `CustomWatermark`. The tasks read.\n"
+    assert len(sentences_in_headings(lost)) == 1
+    assert (
+        sentences_in_headings("## A policy of your own\n\nSubclass `CustomWatermark`. The tasks read.\n")
+        == []
+    )
+
+
 def test_the_page_of_examples_has_every_example() -> None:
     page = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
     programs = [

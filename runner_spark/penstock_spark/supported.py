@@ -113,7 +113,7 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
                 where=step.where,
                 hint="join the two, or read the side input before the grouping that retracts elements",
             )
-        if not retracting.isdisjoint(step.inputs) and not _takes_retractions(step):
+        if not retracting.isdisjoint(step.inputs) and not _accepts_retractions(step):
             raise UnsupportedByRunner(
                 "it does not accept retractions, and in the mode micro_batch a round may retract results of its input",
                 where=step.where,
@@ -178,7 +178,7 @@ def _find_double_writes(graph: Graph) -> Iterator[tuple[Step, str, str]]:
             )
 
 
-def _takes_retractions(step: Step) -> bool:
+def _accepts_retractions(step: Step) -> bool:
     """True if retractions may come to a step whose construction has not checked for them, in each mode."""
     match step.primitive:
         case StatefulParDo(dofn):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ _HEAD = """# All options
 <!-- python tests/sdk/page_of_options.py writes this page from penstock/options/table.py. -->
 
 Options are flags, arguments of `Pipeline(...)` by name, or values of a view:
-[running.md](running.md#options) explains how to give them. `--help` of a program also shows them.
+[where a pipeline runs](running.md#options) explains how to give them. `--help` of a program also shows them.
 """
 _REFUSED = """
 ## Options that are refused
@@ -95,7 +96,11 @@ def _flag(option: Option) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    """The text of a cell: flags are code, which a reader can copy, and a page of the documents is a link."""
+    text = re.sub(
+        r"--\w[\w-]*(=[^\s,;]*(?:\.\.\.|[^\s,;.]))?", lambda flag: f"`{flag[0]}`", text.replace("|", "\\|")
+    )
+    return text.replace("docs/running.md", "[where a pipeline runs](running.md)")
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def _shape(trigger):
     """A trigger of either library as nested tuples."""
     parts = {name: part for name, part in vars(trigger).items() if not name.startswith("_")}
     return (
-        type(trigger).__name__,
+        type(trigger).__name__.removeprefix("_"),
         *(
             [_shape(one) for one in part]
             if name == "triggers"
@@ -192,7 +192,7 @@ def test_the_parts_of_a_trigger_are_found_at_any_depth() -> None:
     deep = OrFinally(Repeatedly(AfterEach(Always(), AfterWatermark(AfterCount(1), AfterCount(2)))), Never())
     names = [type(part).__name__ for part in walk_parts(deep)]
     assert names[:5] == ["OrFinally", "Repeatedly", "AfterEach", "Always", "AfterWatermark"]
-    assert names[5:] == ["Repeatedly", "AfterCount", "Repeatedly", "AfterCount", "_Never"]
+    assert names[5:] == ["Repeatedly", "AfterCount", "Repeatedly", "AfterCount", "Never"]
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ class WriteToOrc(RecordFileSinkTransform):
         self,
         file_path_prefix: Path,
         schema: pa.Schema = None,
-        stripe_size: int = _STRIPE_BYTES,
+        stripe_size: int = 64 * 1024 * 1024,
         codec: str = "none",
         file_name_suffix: Path = "",
         num_shards: int = 0,

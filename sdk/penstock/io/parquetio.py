@@ -280,7 +280,7 @@ class WriteToParquet(RecordFileSinkTransform):
         self,
         file_path_prefix: Path,
         schema: pa.Schema = None,
-        row_group_buffer_size: int = _ROW_GROUP_BYTES,
+        row_group_buffer_size: int = 64 * 1024 * 1024,
         record_batch_size: int = 1000,
         codec: str = "none",
         use_deprecated_int96_timestamps: bool = False,

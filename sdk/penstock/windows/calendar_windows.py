@@ -138,7 +138,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
 
     @classmethod
     def days(
-        cls, number: int = 1, *, starting: datetime.date = _EPOCH, time_zone: str = "UTC"
+        cls, number: int = 1, *, starting: datetime.date = datetime.date(1970, 1, 1), time_zone: str = "UTC"
     ) -> CalendarWindows:
         """Returns windows of several days.
 
@@ -159,7 +159,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         number: int = 1,
         first_day: int | str = 0,
         *,
-        starting: datetime.date = _EPOCH,
+        starting: datetime.date = datetime.date(1970, 1, 1),
         time_zone: str = "UTC",
     ) -> CalendarWindows:
         """Returns windows of several weeks.
@@ -183,7 +183,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         number: int = 1,
         first_day_of_month: int = 1,
         *,
-        starting: datetime.date = _EPOCH,
+        starting: datetime.date = datetime.date(1970, 1, 1),
         time_zone: str = "UTC",
     ) -> CalendarWindows:
         """Returns windows of several months.
@@ -209,7 +209,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         month: int = 1,
         day: int = 1,
         *,
-        starting: datetime.date = _EPOCH,
+        starting: datetime.date = datetime.date(1970, 1, 1),
         time_zone: str = "UTC",
     ) -> CalendarWindows:
         """Returns windows of several years.

@@ -271,11 +271,11 @@ class Always(ContinuesItself):
 
 
 @dataclass(frozen=True, repr=False)
-class _Never(ContinuesItself):
+class Never(ContinuesItself):
     """Fires only when the window closes (Beam's ``_Never``)."""
 
 
-Never = _Never
+_Never = Never
 
 
 @dataclass(frozen=True, repr=False)
