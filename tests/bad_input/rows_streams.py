@@ -158,7 +158,7 @@ SUBJECT = Subject(
                 beam.io.ReadFromText("/logs/*.txt").as_stream(existing_only="false")
                 """,
             see="""
-                TypeError: ends must be True or False, but is 'false'
+                TypeError: existing_only must be True or False, but is 'false'
                   at game.py:1
                   hint: write existing_only=True, or leave it out
                 """,
