@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
-from tests.on_connect import EXPECTED_FAILURES, LEFT_OUT, reason_in
+from tests.on_connect import EXPECTED_FAILURES, FAR_AWAY, LEFT_OUT, reason_in
+from tests.spark.schemes import FAR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,7 +115,8 @@ def _keep_tests_on_connect(config: pytest.Config, items: list[pytest.Item]) -> N
     items[:] = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
     for item in items:
         names = item.path.stem, getattr(item, "originalname", item.name), item.name
-        if (reason := reason_in(LEFT_OUT, *names)) is not None:
+        is_far = hasattr(item, "callspec") and item.callspec.params.get("scheme") == FAR
+        if (reason := FAR_AWAY if is_far else reason_in(LEFT_OUT, *names)) is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
         elif (reason := reason_in(EXPECTED_FAILURES, *names)) is not None:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

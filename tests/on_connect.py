@@ -13,6 +13,9 @@ _JAVA = "it looks at Spark's plans, jobs or settings through Java, which a clien
 _PROGRESS = "a server does not tell the progress of jobs, their stages, or how many rows they read"
 _OTHER_ERROR = "another error, also in three parts: tasks and the program reach disks and volumes only"
 
+FAR_AWAY = "in a session of Spark Connect, only Spark reaches such a file system, and penstock refuses it"
+"""The reason for cases on a file system that only Java reaches."""
+
 _UNTRIED = (
     "test_against_beam",
     "test_avro",
