@@ -25,7 +25,9 @@ PATTERNS = {
     "gives: returns, emits, yields, writes": r"\b(gives|gave)\b(?! (up|way|rise))",
     "goes on: continues": r"\b(goes|go|went|going) on\b",
     "nobody, somebody: the reader, the caller, the user": r"\b(nobody|somebody)\b",
-    "of Spark's: Spark's": r"\bof (Spark|Beam|Python|Java|Kafka|pandas|penstock)'s\b",
+    "of Spark's: Spark's": (
+        r"\bof (Spark|Beam|Python|Java|Kafka|pandas|penstock)'s(?=[^\w\s]|$| (and|as|at|for|is|on|or|that|to)\b)"
+    ),
     "so many: the number or the limit": r"\bso many\b|\bso much that\b",
     "taken back: retracted": r"\btak(e|es|en) (it |them )?back\b|\btaken back\b",
     "texts: strings": r"\btexts\b",
