@@ -59,6 +59,21 @@ PATTERNS = {
     "behind the point: after the point": r"\bbehind the (decimal )?point\b",
     "in the place of: instead of, replaces": r"\b[Ii]n the place of\b",
     "the one before: the previous one": r"\bthe (one|step|part) before(?=[,.;:\"]| has\b)",
+    "once more: again": r"\bonce more\b",
+    "by chance: in any order, random": r"\bby chance\b",
+    "processor time: CPU time": r"\bprocessor time\b",
+    "least and greatest: minimum and maximum": r"\b([Ll]east (and|or) greatest|greatest (and|or) least)\b",
+    "refuses by name: refuses with an error that names it": r"\b[Rr]efus\w+ (\w+ ){0,4}by name\b",
+    "the clock less a minute: the clock minus a minute": r"\b(clock|time) less\b",
+    "whoever: a user who, a caller that": r"\b[Ww]hoever\b",
+    "would else: would otherwise": r"\bwould else\b",
+    "more rarely: less often": r"\bmore rarely\b",
+    "tells the place, tells it from others: names, distinguishes": (
+        r"\b[Tt]ells? (it|its|their|the) (from|places?|lines?|columns|keys?|snapshot|declaration|partition|time)\b"
+    ),
+    "what is asked of it: the questions to it": r"\bwhat \w+ (asks?|is asked) of\b|\bwhat is asked of\b",
+    "the means of: the code of, in the same way": r"\b(with|by) the (same )?means( of)?\b",
+    "is cut into: is divided into": r"\b(is|are) cut (in)?to\b",
 }
 """What to avoid and what to say, and the pattern that finds it."""
 
@@ -115,6 +130,19 @@ def test_each_pattern_finds_what_it_names() -> None:
         "two digits behind the point",
         "A row comes in the place of the call.",
         "Each delay is longer than the one before.",
+        "The job runs once more.",
+        "Spark takes them by chance.",
+        "a second of processor time",
+        "the least and greatest value",
+        "Other changes are refused by name.",
+        "The watermark is the clock less a minute.",
+        "Whoever waits gets the error.",
+        "All would else begin with the same shard.",
+        "It is printed more rarely.",
+        "The position tells it from all others.",
+        "the format, and what is asked of it",
+        "A batch is read with the means of a stream.",
+        "The batch is cut into parts.",
     ]
     assert all(counts_of(example)[name] for name, example in zip(PATTERNS, examples, strict=True))
 

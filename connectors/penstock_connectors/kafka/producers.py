@@ -109,7 +109,7 @@ class Clients:
         abandon(self._producers.pop(name, None), self._groups.pop(name, None))
 
     def close(self) -> None:
-        """Gives up all clients. Whoever still waits for one of them can make no new one."""
+        """Gives up all clients. A caller that still waits for one of them cannot make a new one."""
         self._is_closed = True
         abandon(*self._producers.values(), *self._groups.values())
         self._producers.clear()

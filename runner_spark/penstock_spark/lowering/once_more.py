@@ -1,4 +1,4 @@
-"""Runs a job of a batch once more if Spark has given it up because a machine was lost.
+"""Runs a batch job again if Spark has given it up because a machine was lost.
 
 Spark recomputes lost rows of a shuffle. If they differ from the first ones, because a user's function returns
 something else each time, it starts the stages behind them again. It cannot start the last stage again once it has

@@ -93,7 +93,7 @@ class ValueType:
         takes: True if the objects of a class may stand for its values, NumPy's and pandas' included. A library may
             still refuse some; what it would change is refused here.
         edges: The values that are likely to go wrong. A border that has the type carries all of them.
-        beyond: Values that look like those of this type and are none. A border refuses them by name, or returns them
+        beyond: Values that look like those of this type and are none. A border refuses them, or returns them
             equal and of their own class; it never changes them.
         least: The least value, for a type that has an order and an end.
         greatest: The greatest one.

@@ -83,7 +83,7 @@ def _with_column(schema: pa.Schema) -> pa.Schema:
 
 
 class _ReportingProcessor(StatefulProcessor):
-    """A stateful operator, with a last row for each of its keys that has what it tells."""
+    """A stateful operator, with a last row for each of its keys that contains its reports."""
 
     def __init__(self, processor: StatefulProcessor, sink: LastRow) -> None:
         # Together, so that both have the same sink in a task.
