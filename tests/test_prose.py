@@ -74,6 +74,8 @@ PATTERNS = {
     "what is asked of it: the questions to it": r"\bwhat \w+ (asks?|is asked) of\b|\bwhat is asked of\b",
     "the means of: the code of, in the same way": r"\b(with|by) the (same )?means( of)?\b",
     "is cut into: is divided into": r"\b(is|are) cut (in)?to\b",
+    "whole number: integer": r"\b[Ww]hole numbers?\b",
+    "a list item inside a line: begin a new line": r"[.;:)] - (?=\*|`[^`]+`[:.] )",
 }
 """What to avoid and what to say, and the pattern that finds it."""
 
@@ -143,6 +145,8 @@ def test_each_pattern_finds_what_it_names() -> None:
         "the format, and what is asked of it",
         "A batch is read with the means of a stream.",
         "The batch is cut into parts.",
+        "a sum of whole numbers",
+        "- *One.* The first item. - *Two.* The second item.",
     ]
     assert all(counts_of(example)[name] for name, example in zip(PATTERNS, examples, strict=True))
 
