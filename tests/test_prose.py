@@ -74,6 +74,10 @@ PATTERNS = {
     "what is asked of it: the questions to it": r"\bwhat \w+ (asks?|is asked) of\b|\bwhat is asked of\b",
     "the means of: the code of, in the same way": r"\b(with|by) the (same )?means( of)?\b",
     "is cut into: is divided into": r"\b(is|are) cut (in)?to\b",
+    "Has X do Y: makes, lets, registers": r'"""Has (?!been\b)[a-z]',
+    "the least or most N: the minimum, the maximum number of": (
+        r'(: |""")The (least|most) (number|time|memory|value|elements|calls|digits|lines|runs|keys) '
+    ),
     "whole number: integer": r"\b[Ww]hole numbers?\b",
     "a list item inside a line: begin a new line": r"[.;:)] - (?=\*|`[^`]+`[:.] )",
 }
@@ -145,6 +149,8 @@ def test_each_pattern_finds_what_it_names() -> None:
         "the format, and what is asked of it",
         "A batch is read with the means of a stream.",
         "The batch is cut into parts.",
+        '    """Has the engine compute a query."""',
+        "    limit: The most lines to print.",
         "a sum of whole numbers",
         "- *One.* The first item. - *Two.* The second item.",
     ]

@@ -101,7 +101,7 @@ class Clients:
         return max(int(found.offset), 0) - 1
 
     def drop(self, producer: Producer) -> None:
-        """Has the next micro-batch make another producer."""
+        """Makes the next micro-batch create another producer."""
         abandon(self._producers.pop(producer.name, None))
 
     def leave(self, name: str) -> None:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 _JOBS = 4
-"""The most runs of a job; Spark runs a stage as often."""
+"""The maximum number of runs of a job; Spark runs a stage as often."""
 
 _GIVEN_UP = re.compile(r"stage with indeterminate output was failed and retried")
 _LOGGER = logging.getLogger(__name__)

@@ -109,7 +109,7 @@ def _is_there(process: int) -> bool:
 
 
 def _print_whole_lines() -> None:
-    """Has each line of ``print`` written at once.
+    """Makes ``print`` write each line at once.
 
     Spark runs Python with ``-u``, which writes the end of a line on its own, so that lines of two workers would mix.
     What is left unfinished is written when its task ends.

@@ -106,7 +106,7 @@ def _wanted(columns: Any) -> tuple[str, ...] | None:
 class ReadFromParquet(_ReadParquet[ResultT]):
     """Reads the records of Parquet files (Beam's ``ReadFromParquet``).
 
-    Values are Python's: ``int`` for all whole numbers, signed or unsigned, ``Decimal``, ``datetime`` (in UTC if it is
+    Values are Python's: ``int`` for all integers, signed or unsigned, ``Decimal``, ``datetime`` (in UTC if it is
     an instant in the file, otherwise without a zone), ``timedelta``, None for null, lists and dicts for nested columns.
     Times that are INT96, as Spark and Hive write them, are instants. The types come from the footers of the files when
     the transform is applied. All transforms that read Parquet, and streams, return the same values.

@@ -18,7 +18,7 @@ from penstock.typehints.column_types import LOCAL_DATETIME, UNSIGNED, ValueTypeC
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 DECIMAL_DIGITS = 38
-"""The most digits of a decimal in a column."""
+"""The maximum number of digits of a decimal in a column."""
 
 DECIMAL_SCALE = 18
 """The digits after the point of a decimal whose type says nothing about them."""
