@@ -35,21 +35,36 @@ def server_at(remote: str) -> Iterator[str]:
         raise refusal(
             ValueError, what, where="", hint="write it as in sc://host:15002, or write local or local[4]"
         )
+    with started_server("local[2]" if remote == "local" else remote) as (_, address):
+        yield address
+
+
+@contextmanager
+def started_server(master: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process of a new server within the block, in a process group of its own, and its address.
+
+    Raises:
+        RuntimeError: if the server ends at once.
+    """
     token = secrets.token_hex(16)
     # Neither the server's own Spark nor its Python may look for another server.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
-    command = [sys.executable, "-m", __name__, "local[2]" if remote == "local" else remote]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", __name__, master],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
     ) as process:
+        assert process.stdin is not None
         try:
-            assert process.stdin is not None
             process.stdin.write(f"{token}\n")
             process.stdin.flush()
-            yield f"sc://localhost:{_port_of(process)}/;token={token}"
+            yield process, f"sc://localhost:{_port_of(process)}/;token={token}"
         finally:
             # The process ends with its input, and takes its Java along.
-            process.stdin.close()  # type: ignore[union-attr]
+            process.stdin.close()
 
 
 def _port_of(process: subprocess.Popen[str]) -> int:

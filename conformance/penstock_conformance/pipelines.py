@@ -104,7 +104,7 @@ def case_of(scenario: Scenario, mode: str, label: str = "Scenario", stops_at_pan
 def pipeline_of(cases: Iterable[Case], **arguments: Any) -> Pipeline:
     """A pipeline with a branch for each case."""
     # Many scenarios have a trigger that may finish.
-    pipeline = Pipeline(options=PipelineOptions(allow_unsafe_triggers=True), **arguments)
+    pipeline = Pipeline(options=PipelineOptions([], allow_unsafe_triggers=True), **arguments)
     with _without_warnings():
         for case in cases:
             case.apply_to(pipeline)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.options.base import list_given_flags
 from penstock.testing.test_stream import SignalEvent, WatermarkEvent
 from penstock.utils.timestamp import Timestamp
 from penstock_conformance.comparing import judge
@@ -205,3 +206,8 @@ def test_a_few_pipelines_are_enough_for_all() -> None:
     alone = [group for group in groups if any(case.tape.has_signals for case in group)]
     assert [len(group) for group in alone] == [1] * 6
     assert len(groups) == 2 + len(alone)
+
+
+def test_flags_of_a_command_are_not_options_of_its_pipelines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["penstock", "conformance", "--figure", "7"])
+    assert list_given_flags(pipeline_of([]).options) == []

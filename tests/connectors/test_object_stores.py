@@ -271,6 +271,11 @@ def test_files_that_are_damaged_or_of_another_kind_are_named(place: str) -> None
     refused(beam.io.ReadFromJson(f"{place}/a.json.gz"), ValueError, "is not a whole gzip file")
     refused(beam.io.ReadFromParquet(f"{place}/a.parquet"), ValueError, "a.parquet is not a Parquet file")
     refused(beam.io.ReadFromCsv(f"{place}/*.csv"), ValueError, "the header of .*2.csv has different columns")
+    content = io.BytesIO()
+    pq.write_table(pa.table({"n": [1, 2], "s": ["a", "b"]}), content)
+    # The footer is whole, so only the task that reads the rows can see it.
+    put(f"{place}/b.parquet", b"PAR1" + bytes(30) + content.getvalue()[34:])
+    refused(beam.io.ReadFromParquet(f"{place}/b.parquet"), OSError, "b.parquet cannot be read: [^<]*at step")
 
 
 def test_a_file_is_stored_whole_or_not_at_all(place: str) -> None:

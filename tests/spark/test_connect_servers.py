@@ -157,6 +157,42 @@ def test_a_session_that_shares_its_files_leaves_nothing_that_ends_the_tasks_of_o
     end(shared)
 
 
+def test_reports_are_read_by_one_thread_while_another_makes_a_frame_and_after_a_job_has_failed(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock_spark.session.connect.reports import LastRow, ObservedReports
+
+    frame, reports = session.range(3), ObservedReports()
+    observe = type(frame).observe
+    seen: list[dict[Any, Any]] = []
+
+    def observe_late(rows: Any, *arguments: Any) -> Any:
+        seen.append(dict(reports.value))
+        return observe(rows, *arguments)
+
+    monkeypatch.setattr(type(frame), "observe", observe_late)
+
+    def make(number: int) -> Any:
+        def job_with_a_sink(sink: LastRow) -> Any:
+            def job(batches: Iterator[Any]) -> Iterator[Any]:
+                for batch in batches:
+                    if number == 0:
+                        raise ValueError("planted")
+                    sink.add({("run", number, "step"): batch.num_rows})
+                    yield batch
+
+            return job
+
+        return job_with_a_sink
+
+    with pytest.raises(Exception, match="planted"):
+        reports.map_in_arrow(frame, make(0), "id long").count()
+    for number in (1, 2):
+        assert reports.map_in_arrow(frame.coalesce(1), make(number), "id long").count() == 3
+    assert seen == [{}, {}, {("run", 1, "step"): 3}]
+    assert reports.value == {("run", 1, "step"): 3, ("run", 2, "step"): 3}
+
+
 def end(session: Any) -> None:
     """Ends one session: where a test run has a local server, the method ``stop`` of any session ends that, too."""
     session.client.release_session()

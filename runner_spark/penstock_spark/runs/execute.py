@@ -10,7 +10,6 @@ from penstock.metrics.execution import ELEMENTS, take_out
 from penstock.options.pipeline_options import TypeOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
-from penstock.tracebacks import shows_all_lines
 from penstock.utils.identifiers import identifier
 from penstock_spark.formats.registry import formats_of
 from penstock_spark.live.batch_snapshots import BatchSnapshots
@@ -20,7 +19,7 @@ from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.plan.batch_plan import Plan
 from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.metrics import take_snapshots
-from penstock_spark.reports.reporting import Reporting, reports_of
+from penstock_spark.reports.reporting import reports_of
 from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated, translate
 from penstock_spark.runs.open_session import OpenSession
 from penstock_spark.runs.result import SparkResult
@@ -94,7 +93,7 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
     pickles_keys = settings.view_as(TypeOptions).allow_non_deterministic_key_coders
     allow_pickled_keys(pickles_keys)
     prepare = preparations()
-    if local and (folder := driver_folder()) is not None:
+    if backend_of(spark).shares_disk and (folder := driver_folder()) is not None:
         prepare = ((work_in, folder), *prepare)
 
     def dumps(value: object) -> bytes:
@@ -109,10 +108,7 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
         metrics=backend_of(spark).reports(),
         partitions=opened.partitions,
         dumps=dumps,
-        reporting=Reporting(
-            show_elements=bool(settings.show_elements_in_errors),
-            all_lines=shows_all_lines() or bool(settings.full_trace),
-        ),
+        reporting=opened.reporting,
         # A recording shows elements one by one.
         without=settings.switched_off() | ({"early_combining"} if settings.record_events else set()),
         recorded=settings.record_events or 0,

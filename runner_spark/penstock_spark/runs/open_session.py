@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -15,6 +17,7 @@ from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSink, SparkSource
 from penstock.io.streaming.stream_sources import SourceWithRejects, StreamSource
 from penstock.options.spark import SparkOptions
+from penstock.tracebacks import shows_all_lines
 from penstock_spark.checkpoints.custody.folder import read_shard_count
 from penstock_spark.files.listing import settings_of_tasks
 from penstock_spark.formats.registry import (
@@ -31,7 +34,8 @@ from penstock_spark.plan.query_rows import RowsOfGraph
 from penstock_spark.process.progress import print_progress
 from penstock_spark.reports.crash_marker import FAULT_HANDLER
 from penstock_spark.reports.lineage import unwrap_source
-from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
+from penstock_spark.reports.reporting import Reporting, reports_of
+from penstock_spark.reports.spark_errors import ErrorContext, translate_errors
 from penstock_spark.session.backends import backend_of, is_local_session
 from penstock_spark.session.meaning import SQL_MEANING
 from penstock_spark.session.session import SessionOptions, session_for
@@ -131,6 +135,10 @@ class OpenSession:
         self._is_stream = is_stream
         self.scans: dict[str, Scan] = {}
         self.streams: dict[str, StreamScan] = {}
+        self.reporting = Reporting(
+            show_elements=bool(settings.show_elements_in_errors),
+            all_lines=shows_all_lines() or bool(settings.full_trace),
+        )
 
     @functools.cached_property
     def spark(self) -> SparkSession:
@@ -171,22 +179,25 @@ class OpenSession:
         if isinstance(source, StreamSource):
             return self._table_of_stream(step, source, records)
         if step.label not in self.scans:
-            try:
+            with self._opening(step):
                 self.scans[step.label] = open_source(source, self.session, step.where)
-            except Exception as error:
-                raise_translated(error, ErrorContext(places=(step.where,)))
         scan = self.scans[step.label]
         if not scan.has_columns:
             raise NotInColumns(f"Spark has no types for the columns of {source.describe()}")
         bounds = UNBOUNDED if "column_bounds" in self._settings.switched_off() else scan.bounds
         return replace(table_of_schema(scan.frame.schema, records), bounds=bounds)
 
+    @contextmanager
+    def _opening(self, step: Step) -> Iterator[None]:
+        """Within the block, the functions of a source that travel to tasks report to this run."""
+        context = ErrorContext(self.reporting, places=(step.where,))
+        with translate_errors(context), reports_of(self.reporting):
+            yield
+
     def _table_of_stream(self, step: Step, source: StreamSource, records: str) -> Table:
         if step.label not in self.streams:
-            try:
+            with self._opening(step):
                 self.streams[step.label] = open_stream(source, self.session, step.where)
-            except Exception as error:
-                raise_translated(error, ErrorContext(places=(step.where,)))
         columns = self.streams[step.label].columns
         if columns is None:
             raise NotInColumns(f"Spark has no columns of {source.describe()}")

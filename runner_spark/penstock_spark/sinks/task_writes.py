@@ -12,7 +12,8 @@ from penstock_spark.reports.reporting import Reporting, current_reporting, repor
 from penstock_spark.session.backends import is_local_session, map_in_arrow
 from penstock_spark.session.spark_versions import repartition_by_number
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
-from penstock_spark.worker.batch import dumps_with_code, loads
+from penstock_spark.worker.batch import loads
+from penstock_spark.worker.programs import dumps_for_workers
 
 WriteRows = Callable[[Iterator[pa.RecordBatch]], int]
 """Writes the rows of a task, and returns how many elements they were."""
@@ -35,8 +36,9 @@ def write_in_tasks(
     """
     if parts is not None:
         frame = repartition_by_number(frame, parts, frame[part])
-    sys_path = driver_sys_path() if is_local_session(frame.sparkSession) else ()
-    function = _in_task(dumps_with_code((write, where, current_reporting())), sys_path)
+    spark = frame.sparkSession
+    sys_path = driver_sys_path() if is_local_session(spark) else ()
+    function = _in_task(dumps_for_workers((write, where, current_reporting()), spark), sys_path)
     map_in_arrow(frame, function, "written long").write.format("noop").mode("overwrite").save()
 
 

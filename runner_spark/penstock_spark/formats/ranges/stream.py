@@ -31,7 +31,8 @@ from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.spark_versions import version_of
 from penstock_spark.shipping.import_paths import driver_sys_path
 from penstock_spark.sources.scan import StreamScan
-from penstock_spark.worker.batch import dumps_with_code, loads
+from penstock_spark.worker.batch import loads
+from penstock_spark.worker.programs import dumps_for_workers
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
@@ -64,7 +65,7 @@ def open_range_stream(
         )
     limit = dict(stream.options).get(MAX_RECORDS)
     parallelism = parallelism_of(spark)
-    planning = dumps_with_code(_Planning(source, limit, parallelism, where, current_reporting()))
+    planning = dumps_for_workers(_Planning(source, limit, parallelism, where, current_reporting()), spark)
     name = f"penstock-{hashlib.sha256(planning).hexdigest()[:16]}"
     with backend_of(spark).workers_python():
         spark.dataSource.register(_data_source(name, planning, driver_sys_path()))

@@ -8,8 +8,9 @@ reader, which changes nothing. The reports of a stream come with Spark's report 
 from __future__ import annotations
 
 import pickle
+import threading
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -111,18 +112,27 @@ class ObservedReports(TaskReports):
     _told: Told = field(default_factory=dict)
     _open: list[Observation] = field(default_factory=list)
     _streaming: int = 0  # How many operators of streams are observed.
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def value(self) -> Told:
-        waiting = []
-        for observation in self._open:
+        with self._lock:
+            self._open[:] = [each for each in self._open if not self._take(each)]
+            return self._told
+
+    def _take(self, observation: Observation) -> bool:
+        """Adds the reports of a job, and returns whether it has ended."""
+        try:
             found = observation.get
-            if not found:
-                waiting.append(observation)
-            for report in found.get("reports") or ():
-                self._told.update(pickle.loads(report))
-        self._open = waiting
-        return self._told
+        except Exception:
+            # The job has failed, and whoever ran it has the error.
+            return True
+        self._add(found.get("reports") or ())
+        return bool(found)
+
+    def _add(self, reports: Iterable[bytes]) -> None:
+        for report in reports:
+            self._told.update(pickle.loads(report))
 
     def map_in_arrow(
         self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
@@ -135,8 +145,10 @@ class ObservedReports(TaskReports):
             observed = self._observed_stream(rows, col(COLUMN))
         else:
             observation = Observation()
-            self._open.append(observation)
             observed = rows.observe(observation, collect_list(COLUMN).alias("reports"))
+            with self._lock:
+                # Another thread may ask for the value, which has to be observed by then.
+                self._open.append(observation)
         return observed.where(col(COLUMN).isNull()).drop(COLUMN)
 
     def transform_with_state(
@@ -161,8 +173,8 @@ class ObservedReports(TaskReports):
     def see(self, progress: Mapping[str, Any]) -> None:
         for name, row in (progress.get("observedMetrics") or {}).items():
             if name.startswith(_NAME):
-                for report in _texts_in(row):
-                    self._told.update(pickle.loads(b64decode(report)))
+                with self._lock:
+                    self._add(map(b64decode, _texts_in(row)))
 
 
 def _texts_in(value: object) -> Iterator[str]:
