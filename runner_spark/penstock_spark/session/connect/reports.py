@@ -125,7 +125,7 @@ class ObservedReports(TaskReports):
         try:
             found = observation.get
         except Exception:
-            # The job has failed, and whoever ran it has the error.
+            # The job has failed, and its caller has the error.
             return True
         self._add(found.get("reports") or ())
         return bool(found)
