@@ -25,7 +25,9 @@ PATTERNS = {
     "gives: returns, emits, yields, writes": r"\b(gives|gave)\b(?! (up|way|rise))",
     "goes on: continues": r"\b(goes|go|went|going) on\b",
     "nobody, somebody: the reader, the caller, the user": r"\b(nobody|somebody)\b",
-    "of Spark's: Spark's": r"\bof (Spark|Beam|Python|Java|Kafka|pandas|penstock)'s\b",
+    "of Spark's: Spark's": (
+        r"\bof (Spark|Beam|Python|Java|Kafka|pandas|penstock)'s(?=[^\w\s]|$| (and|as|at|for|is|on|or|that|to)\b)"
+    ),
     "so many: the number or the limit": r"\bso many\b|\bso much that\b",
     "taken back: retracted": r"\btak(e|es|en) (it |them )?back\b|\btaken back\b",
     "texts: strings": r"\btexts\b",
@@ -57,6 +59,27 @@ PATTERNS = {
     "behind the point: after the point": r"\bbehind the (decimal )?point\b",
     "in the place of: instead of, replaces": r"\b[Ii]n the place of\b",
     "the one before: the previous one": r"\bthe (one|step|part) before(?=[,.;:\"]| has\b)",
+    "once more: again": r"\bonce more\b",
+    "by chance: in any order, random": r"\bby chance\b",
+    "processor time: CPU time": r"\bprocessor time\b",
+    "least and greatest: minimum and maximum": r"\b([Ll]east (and|or) greatest|greatest (and|or) least)\b",
+    "refuses by name: refuses with an error that names it": r"\b[Rr]efus\w+ (\w+ ){0,4}by name\b",
+    "the clock less a minute: the clock minus a minute": r"\b(clock|time) less\b",
+    "whoever: a user who, a caller that": r"\b[Ww]hoever\b",
+    "would else: would otherwise": r"\bwould else\b",
+    "more rarely: less often": r"\bmore rarely\b",
+    "tells the place, tells it from others: names, distinguishes": (
+        r"\b[Tt]ells? (it|its|their|the) (from|places?|lines?|columns|keys?|snapshot|declaration|partition|time)\b"
+    ),
+    "what is asked of it: the questions to it": r"\bwhat \w+ (asks?|is asked) of\b|\bwhat is asked of\b",
+    "the means of: the code of, in the same way": r"\b(with|by) the (same )?means( of)?\b",
+    "is cut into: is divided into": r"\b(is|are) cut (in)?to\b",
+    "Has X do Y: makes, lets, registers": r'"""Has (?!been\b)[a-z]',
+    "the least or most N: the minimum, the maximum number of": (
+        r'(: |""")The (least|most) (number|time|memory|value|elements|calls|digits|lines|runs|keys) '
+    ),
+    "whole number: integer": r"\b[Ww]hole numbers?\b",
+    "a list item inside a line: begin a new line": r"[.;:)] - (?=\*|`[^`]+`[:.] )",
 }
 """What to avoid and what to say, and the pattern that finds it."""
 
@@ -113,6 +136,23 @@ def test_each_pattern_finds_what_it_names() -> None:
         "two digits behind the point",
         "A row comes in the place of the call.",
         "Each delay is longer than the one before.",
+        "The job runs once more.",
+        "Spark takes them by chance.",
+        "a second of processor time",
+        "the least and greatest value",
+        "Other changes are refused by name.",
+        "The watermark is the clock less a minute.",
+        "Whoever waits gets the error.",
+        "All would else begin with the same shard.",
+        "It is printed more rarely.",
+        "The position tells it from all others.",
+        "the format, and what is asked of it",
+        "A batch is read with the means of a stream.",
+        "The batch is cut into parts.",
+        '    """Has the engine compute a query."""',
+        "    limit: The most lines to print.",
+        "a sum of whole numbers",
+        "- *One.* The first item. - *Two.* The second item.",
     ]
     assert all(counts_of(example)[name] for name, example in zip(PATTERNS, examples, strict=True))
 

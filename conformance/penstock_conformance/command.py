@@ -33,7 +33,7 @@ from penstock_conformance.subcommands import BAD_INPUT, Commands, Parser
 
 FAILED = 1
 INTERRUPTED = 130
-"""As a shell tells a program that Ctrl-C has ended."""
+"""The exit status of a program that Ctrl-C has ended, as in a shell."""
 
 _GROUPS = {
     "begin": ("new", "graph", "sql"),

@@ -150,7 +150,7 @@ def _wrong_hold(
 
 
 def find_wrong_reasons(steps: Iterable[Step], counted: Mapping[str, int]) -> Iterator[str]:
-    """Elements that were not dropped for the reason that is written, as the counters of a run tell it.
+    """Elements that were not dropped for the expected reason, by the counters of a run.
 
     Args:
         steps: What `add_end_of_input` says.

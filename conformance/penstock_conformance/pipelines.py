@@ -193,7 +193,7 @@ def run_scenarios(
 ) -> Iterator[Report]:
     """Runs all scenarios that pipelines can play.
 
-    The function `tell` gets a line when a pipeline begins, and while it runs: all its outcomes come at its end. The
+    The function `tell` receives a line when a pipeline begins, and while it runs: all outcomes come at its end. The
     other arguments are those of `Pipeline`, such as ``spark=session``. In a ``checkpoint_location``, each pipeline
     has a new folder.
     """

@@ -27,8 +27,8 @@ def outcomes_of(
 ) -> Iterator[Outcome]:
     """The result of each scenario in each of its modes.
 
-    The function `tell` gets a line from time to time. The other arguments are those of `Pipeline`, for Spark, such as
-    ``master="local[2]"``. With ``record_events``, outcomes have recordings.
+    The function `tell` receives a line from time to time. The other arguments are those of `Pipeline`, for Spark,
+    such as ``master="local[2]"``. With ``record_events``, outcomes have recordings.
     """
     if engine == "spark":
         start(**arguments)

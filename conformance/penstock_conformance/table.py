@@ -21,30 +21,30 @@ _PROSE = """\
 
 <!-- Made by `penstock conformance --engine bare --table`; do not edit. -->
 
-This page says which figures and rules of the literature penstock reproduces: the Dataflow Model paper, the book
-*Streaming Systems*, and the patent on windows and triggers. They are written down as
-[transcripts](penstock_conformance/transcripts/FORMAT.md): what arrives, and which panes must come out, and when. A
-command plays the transcripts, on Spark by default:
+Which figures and rules of the Dataflow Model does penstock reproduce? This page answers that for the Dataflow Model
+paper, the book *Streaming Systems*, and the patent on windows and triggers. We have written each figure and rule as a
+[transcript](penstock_conformance/transcripts/FORMAT.md), which says what arrives, and which panes must be emitted when.
+A command plays the transcripts, on Spark by default:
 
     penstock conformance --mode streaming micro_batch batch --report out
     penstock conformance --figure 7 2-11 S-3 --engine bare
 
-The exit status is 0 if all passed, 1 if one failed, and 2 if the command cannot do what you asked for. `out/index.html`
-draws what happened in this run, scenario by scenario, and `out/junit.xml` has the same results for machines. `--list`
+The exit status is 0 if all transcripts passed, 1 if one failed, and 2 if the command cannot do what you asked for.
+`out/index.html` draws each scenario of this run, and `out/junit.xml` has the same results for other programs. `--list`
 lists all names. To use a cluster, pass `--master`, and `--checkpoint` with a folder that all of its machines can reach.
 To use a server of Spark Connect, pass `--remote` with its address, or `--remote=local` for one that the command starts.
-[differences.md](differences.md) lists what differs from Apache Beam on purpose.
+[differences.md](differences.md) lists the deliberate differences from Apache Beam.
 
 """
 _FIGURES_PROSE = """\
-*passed*: the output is what the figure shows. *differs by the model*: other panes are right in this mode, and they
-come. A batch, for example, has no early panes, and no late data.
+*passed*: the output is the same as in the figure. *differs by the model*: in this mode, different panes are correct,
+and penstock emits them. For example, a batch has no early panes and no late data.
 
 """
 _CAPABILITIES_PROSE = """
 ## Capabilities
 
-Each row has a rule's name in our list of the sources, the rule, and the transcripts, tests and pages that show it.
+Each row has the name of a rule in our list, the rule, and the transcripts, tests and pages that show it.
 
 """
 

@@ -1,4 +1,4 @@
-"""Refuses, by name and with a hint, what this runner does not support, before anything starts."""
+"""Refuses what this runner does not support, before anything starts, with the name of the step and a hint."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def _modules_of(package: str, names: Sequence[str]) -> Callable[[str], Any]:
 
 
 def hint_at_absent_names(module: dict[str, Any]) -> None:
-    """Has a module refuse a name that Beam's module has, and it does not, with a hint.
+    """Makes a module refuse, with a hint, a name that only Beam's module has.
 
     Args:
         module: What it calls ``globals()``, in its last line.

@@ -284,7 +284,7 @@ _TYPE_CHARACTERS = 200
 
 
 def type_name(hint: object) -> str:
-    """Returns a type hint as text, which is cut if it is very long."""
+    """Returns a type hint as text, which is truncated if it is very long."""
     try:
         name = show_type(hint)
     except RecursionError:

@@ -91,7 +91,7 @@ _asked = False
 
 
 def show_all_lines(asked: bool = True) -> None:
-    """Has all errors of this process show all lines, or not."""
+    """Sets whether errors of this process show all lines."""
     global _asked
     _asked = asked
 
@@ -255,7 +255,7 @@ def format_failure(error: BaseException) -> list[str]:
 
 
 def install_hook() -> None:
-    """Has errors that end a program show the lines of the program; the hook that was there prints them."""
+    """Installs a hook: errors that end a program show the program's own lines, printed by the earlier hook."""
     before = sys.excepthook
 
     def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -48,7 +48,7 @@ _IDLE_BYTES = 16 << 20
 """After so much log without a change of the table, the slot moves on."""
 
 _PART_BLOCKS = 2_000
-"""The least number of blocks of the first rows for which a task of its own is worth it."""
+"""The minimum number of blocks of the first rows for which a task of its own is worth it."""
 
 _PEEK = "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, %s::int, 'proto_version', '1', 'publication_names', %s)"
 _COMMIT = ord("C")

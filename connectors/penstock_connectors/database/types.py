@@ -63,7 +63,7 @@ def choose_type(kind: pa.DataType, in_key: bool) -> TypeEngine[Any]:
 
 
 def explain_mismatch(kind: pa.DataType, column: object, dialect: str) -> str | None:
-    """Why a column of a database cannot hold all values of a type; None if it can, or if only the values tell."""
+    """Why a column of a database cannot hold all values of a type; None if it can, or if that depends on the values."""
     is_postgres, value = dialect == "postgresql", value_of(kind)
     if value is DECIMAL and dialect == "sqlite":
         return "SQLite keeps Decimals as floats: convert it to whole cents, or to a string"

@@ -28,7 +28,7 @@ class LogFile:
     path: str
     guarantee: pc.Expression  # Facts about all its rows, among them the values of partition columns.
     rows: int | None  # None if the log does not know.
-    kind: str  # ``"add"``, ``"remove"``, or ``"cdc"`` for rows that tell their own kind of change.
+    kind: str  # ``"add"``, ``"remove"``, or ``"cdc"`` for rows that contain their kind of change.
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def find_newest_version(files: fs.FileSystem) -> int | None:
 
 
 def find_trace(files: fs.FileSystem, version: int) -> tuple[int | None, Any]:
-    """The size and the time of the file of a version, which tell it from another file of that name."""
+    """The size and the time of the file of a version, which distinguish it from another file of that name."""
     try:
         info = files.get_file_info(f"{_FOLDER}/{version:020d}.json")
     except OSError as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _KEYS_IN_FILTER = 200
-"""The most keys that are looked up by value in the statistics of the files; more are looked up by their range."""
+"""The maximum number of keys that are looked up by value in the statistics of the files, and not by their range."""
 
 _ROW = "_penstock_row"
 _CHANGE = "_penstock_change"

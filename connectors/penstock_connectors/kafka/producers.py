@@ -101,7 +101,7 @@ class Clients:
         return max(int(found.offset), 0) - 1
 
     def drop(self, producer: Producer) -> None:
-        """Has the next micro-batch make another producer."""
+        """Makes the next micro-batch create another producer."""
         abandon(self._producers.pop(producer.name, None))
 
     def leave(self, name: str) -> None:
@@ -109,7 +109,7 @@ class Clients:
         abandon(self._producers.pop(name, None), self._groups.pop(name, None))
 
     def close(self) -> None:
-        """Gives up all clients. Whoever still waits for one of them can make no new one."""
+        """Gives up all clients. A caller that still waits for one of them cannot make a new one."""
         self._is_closed = True
         abandon(*self._producers.values(), *self._groups.values())
         self._producers.clear()

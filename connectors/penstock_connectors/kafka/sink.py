@@ -3,7 +3,7 @@
 In transactions, the records of a micro-batch are divided by key, always in the same way. Each part is one transaction,
 which also commits the number of the micro-batch plus one as the offset of a consumer group of its own. A micro-batch
 that is written again finds that offset, and leaves the part out. A transactional identifier for each part shuts out
-whoever else wrote it before. The driver writes a small micro-batch itself, and tasks write a large one.
+no matter who wrote it before. The driver writes a small micro-batch itself, and tasks write a large one.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def _forget(consumer: Consumer) -> None:
 class Topics(NumberedSource[Any]):
     """Partitions have names such as ``clicks/3``.
 
-    Beside the offset of each partition, a position has the identifier of each topic, if the brokers tell it. A topic
+    Beside the offset of each partition, a position has the identifier of each topic, if the brokers return it. A topic
     that is deleted and created again has another one.
     """
 

@@ -49,7 +49,7 @@ class ShardedKeyCoder(Coder):
 
 
 def register_beam_coders() -> None:
-    """Has penstock use the coders that the program has registered with Beam.
+    """Makes penstock use the coders that the program has registered with Beam.
 
     They stay registered, as they do with Beam. Rows are left out: penstock encodes them by their fields itself.
     """

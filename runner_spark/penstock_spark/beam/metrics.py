@@ -54,7 +54,7 @@ def _kind_and_name(typed_name: Any) -> tuple[str | None, tuple[str, str]]:
 
 
 def count_here() -> None:
-    """Has this thread count the metrics of Beam."""
+    """Makes this thread count the metrics of Beam."""
     statesampler.set_current_tracker(_Tracker())
 
 

@@ -1,9 +1,9 @@
 """Rewrites Spark's part of a checkpoint for another number of shards, other levels or other sources.
 
 Spark's offsets and logs of sources go to a new folder unchanged, each to the place that the source has now. The
-state is cut into pieces (`penstock_spark.stream.resharding.moved_pages`). A query with the new operators reads them in
-one micro-batch. What it has stored gets the number of the pipeline's next micro-batch, so the pipeline's own query
-continues from there.
+state is divided into pieces (`penstock_spark.stream.resharding.moved_pages`). A query with the new operators reads
+them in one micro-batch. The result gets the number of the pipeline's next micro-batch, so the pipeline's own
+query continues from there.
 
 Nothing refers to the new folder before it is whole, and nothing in the old one changes. A run that dies in between
 leaves a folder that the next run deletes.

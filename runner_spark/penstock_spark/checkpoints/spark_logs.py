@@ -1,4 +1,4 @@
-"""Reads the logs in which Spark notes the micro-batches of a query and the files that it has read.
+"""Reads the logs in which Spark records the micro-batches of a query and the files that it has read.
 
 If a file of them is damaged, the error names it.
 

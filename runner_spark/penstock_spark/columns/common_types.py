@@ -1,4 +1,4 @@
-"""The type of a column that has all values of two types, exactly: no number is rounded, and no text becomes bytes."""
+"""The type of a column that has all values of two types, exactly: no number is rounded, and no string becomes bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of values as Arrow and Spark spell them: which columns may arrive, as what they are read, which one leaves.
+"""The types of values in Arrow and Spark: the columns that may arrive, the values read from them, the column written.
 
 `SPELLINGS` says which types of Arrow and Spark an integer of 64 bits has; connectors of databases and Avro have tables
 of their own. Columns that arrive are first brought to the types of `type_in_python`, whose values pyarrow makes as the

@@ -39,7 +39,7 @@ class FileStore(ABC):
 
     @abstractmethod
     def idle_seconds(self, folder: str) -> float:
-        """Returns for how long nothing in a folder has changed, as far as the store tells."""
+        """Returns the time since anything in a folder has changed, as far as the store knows."""
 
     @abstractmethod
     def read(self, path: str) -> bytes | None:

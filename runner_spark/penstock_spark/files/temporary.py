@@ -1,4 +1,4 @@
-"""Makes the folders that files are written to before they get their names, and removes those that a dead run left.
+"""Makes the folders for files that do not have their final names yet, and removes the folders of a dead run.
 
 Each contains a file that names the process that writes. The next run that writes to the same place removes the folders
 whose processes have ended. A run cannot know whether a process on another machine has ended: it removes such a folder

@@ -1,4 +1,4 @@
-"""Steps that leave their work to the groupings behind them, and so make no pair and no window for each element."""
+"""Steps that leave their work to the grouping after them, and so make no pair and no window for each element."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SessionStep(Node):
         count, gap = len(batch.values), self.gap_micros
         times = batch.timestamps if isinstance(batch.timestamps, list) else [batch.timestamps] * count
         if not times or min(times) < MIN_MICROS or max(times) > _MAX_MICROS - gap:
-            # Windows are cut where time begins and ends.
+            # Windows end where time begins and ends.
             yield from self.general.push(batch)
             return
         spans = times, [time + gap for time in times]

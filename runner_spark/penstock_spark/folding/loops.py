@@ -1,4 +1,4 @@
-"""The loop that folds values, written once and compiled for each fold and for each way to tell windows.
+"""The loop that folds values, written once and compiled for each fold and for each way to find windows.
 
 A call for each element would cost as much as adding it up. Therefore the text of the loop contains the expressions of
 a fold and the lines that find an element's window, as Python does it for named tuples and dataclasses.

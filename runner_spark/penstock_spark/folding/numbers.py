@@ -1,4 +1,4 @@
-"""Sums and counts that Python merges: whole numbers travel in a column, without being pickled.
+"""Sums and counts that Python merges: integers travel in a column, without being pickled.
 
 A row of such a number has it in `sequence`, and no `value`. What is not a whole number of 64 bits, or has a key that
 only a pickle can hold, travels in `value`, as for any other combiner; a group may have rows of both.

@@ -43,7 +43,7 @@ _LINES = {"lineSep": "\n"}
 """Options with which Spark reads lines."""
 
 _LINES_LOOKED_AT = 2_000_000
-"""The most lines that the driver looks at to find the number of a wrong one."""
+"""The maximum number of lines that the driver looks at to find the number of a wrong one."""
 
 _FOUND = "number long, name string, file string, problem string"
 

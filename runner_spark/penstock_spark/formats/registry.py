@@ -1,4 +1,4 @@
-"""The format of each description: the runner's own and those of connectors, and what is asked of them."""
+"""The format of each description: the runner's own and those of connectors, and the questions to them."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ from penstock_spark.files.place import Place
 from penstock_spark.live.snapshot import CheckpointNow
 
 EVERY_SECONDS = 30.0
-"""The least time between two measurements."""
+"""The minimum time between two measurements."""
 
 SECOND_AFTER_SECONDS = 5.0
-"""The least time between the first two: the first one comes before the state does."""
+"""The minimum time between the first two: the first one comes before the state does."""
 
 COST_MAX = 0.005
 """The largest share of the time that measurements take: the listing of a large folder on a store takes long."""

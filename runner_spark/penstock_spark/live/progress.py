@@ -100,7 +100,7 @@ class Bar:
 
     Args:
         out: The terminal.
-        columns: Tells how wide it is.
+        columns: Returns its width.
     """
 
     def __init__(self, out: TextIO, columns: int) -> None:
@@ -125,7 +125,7 @@ class Bar:
 
 
 class Lines:
-    """Prints snapshots as lines, the first after ten seconds, and then ever more rarely.
+    """Prints snapshots as lines, the first after ten seconds, and then less and less often.
 
     Args:
         out: Where the lines go.
@@ -146,7 +146,7 @@ class Lines:
         self._number = 0
 
     def show(self, now: RunSnapshot) -> None:
-        """Tells a line if it is time for one."""
+        """Prints a line if it is time for one."""
         if now.is_over:
             if self._number:
                 self._write(render_last_line(now))

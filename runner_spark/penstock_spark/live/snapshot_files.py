@@ -14,7 +14,7 @@ NAME = "live.json"
 """The file, in the folder of the checkpoint. Each snapshot replaces the last one: the history in it is bounded."""
 
 KEEP_SECONDS = 2.0
-"""The least time between two writes of the file by a run."""
+"""The minimum time between two writes of the file by a run."""
 
 
 def read_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:

@@ -28,7 +28,7 @@ from penstock_spark.sinks.plan import CommitStopped, MicroBatch, SinkPlan
 from penstock_spark.worker.disk_errors import make_unwritable_error
 
 TASK_BYTES = 4 << 20
-"""The least number of bytes of elements that are worth a separate task and file."""
+"""The minimum number of bytes of elements that are worth a separate task and file."""
 
 _INTERRUPTED = re.compile(
     r"java\.\S*Interrupt\w*Exception|cancelled part of cancelled job group|SPARK_JOB_CANCELLED"

@@ -206,7 +206,7 @@ def _add_times(before: _Lowered, times: StreamTimes, watermark: Watermark | None
 
 def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column:
     error = make_none_loss(name).refused(where)
-    # Spark never reaches the last value, which only tells it that the column has no nulls.
+    # Spark never reaches the last value, which only declares that the column has no nulls.
     filler = {"string": "", "binary": b"", "boolean": False}.get(kind.simpleString(), 0)
     if kind.simpleString() in ("date", "timestamp", "timestamp_ntz"):
         filler = "1970-01-01"

@@ -40,7 +40,7 @@ INLINE_VALUES = 1_000
 class Context:
     spark: SparkSession
     run: str
-    metrics: TaskReports  # What tasks tell the driver.
+    metrics: TaskReports  # The reports of tasks to the driver.
     partitions: int  # The number of partitions of every shuffle.
     dumps: Callable[[Any], bytes]  # Pickles a program for the workers.
     inline_values: int = INLINE_VALUES  # The largest number of in-memory values in one bundle.

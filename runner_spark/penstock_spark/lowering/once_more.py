@@ -1,4 +1,4 @@
-"""Runs a job of a batch once more if Spark has given it up because a machine was lost.
+"""Runs a batch job again if Spark has given it up because a machine was lost.
 
 Spark recomputes lost rows of a shuffle. If they differ from the first ones, because a user's function returns
 something else each time, it starts the stages behind them again. It cannot start the last stage again once it has
@@ -15,7 +15,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 _JOBS = 4
-"""The most runs of a job; Spark runs a stage as often."""
+"""The maximum number of runs of a job; Spark runs a stage as often."""
 
 _GIVEN_UP = re.compile(r"stage with indeterminate output was failed and retried")
 _LOGGER = logging.getLogger(__name__)

@@ -187,7 +187,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
 def _rows_are_shared_out(stage: Stage) -> bool:
     """True if other tasks read the stage's rows, and not only sinks.
 
-    Spark may compute a part of them once more while tasks that have read another part continue. So the stage must emit
+    Spark may compute a part of them again while tasks that have read another part continue. So the stage must emit
     them in the same order again, and the order of Spark's groupings is not deterministic.
     """
     writings = (writing for output in stage.outputs for writing in output.writings)

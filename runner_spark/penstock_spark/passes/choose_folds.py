@@ -107,7 +107,7 @@ def why_not_native(graph: Graph, step: Step) -> str | None:
     # A float may lose digits where Python's sum would not, and Spark knows no sum of other types.
     if fold.name != "count" and value is not int:
         return f"the values to sum are {_name(value)}, not int"
-    # Spark groups by the encoded key; whoever reads the sums must be able to decode it without the user's classes.
+    # Spark groups by the encoded key; the readers of the sums must be able to decode it without the user's classes.
     if not _is_plain(key):
         return f"the keys are {_name(key)}, not of plain types"
     # Windows merge one key at a time, in order.

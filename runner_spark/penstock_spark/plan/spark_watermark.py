@@ -18,7 +18,7 @@ END_MICROS = MAX_TIMESTAMP.micros
 """The end of time on Spark's scale."""
 
 LATENESS_MICROS_MAX = END_MICROS // 2
-"""Windows that take elements for so long, or longer, do so until the end of time."""
+"""A window that accepts elements for this time, or longer, accepts them until the end of time."""
 
 FIRST_MICROS = -SHIFT_MICROS
 LAST_MICROS = END_MICROS - LATENESS_MICROS_MAX - SHIFT_MICROS

@@ -31,7 +31,7 @@ from penstock_spark.plan.summed_stream import SummedStream, Sums
 
 
 class Clock(Enum):
-    """The clock that tells a query its processing time."""
+    """The clock from which a query takes its processing time."""
 
     RECORDED = "recorded events"
     TICKS = "recorded arrival times"

@@ -24,7 +24,7 @@ _ended_first: list[Callable[[], None]] = []
 
 
 def end_first(end: Callable[[], None]) -> None:
-    """Has a function end another process before the second signal ends this one at once."""
+    """Registers a function that ends another process before the second signal ends this one at once."""
     if end not in _ended_first:
         _ended_first.append(end)
 

@@ -148,7 +148,7 @@ def _sentence(said: str) -> str:
 
 
 def _offset(error: PySparkException, text: str) -> int | None:
-    """The place of the wrong part in characters of the text; None if Spark does not tell it."""
+    """The place of the wrong part in characters of the text; None if Spark does not say."""
     for context in error.getQueryContext() or ():
         if context.contextType().name == "SQL":
             return int(context.startIndex())

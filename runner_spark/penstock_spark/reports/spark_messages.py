@@ -63,7 +63,7 @@ _BY_ZERO = Explanation(
     "value",
 )
 
-# Spark's conditions that tell all: the others are looked for in the text. Data is not in errors.
+# Spark's conditions that say everything: the others are found in the message. Data is not in errors.
 CONDITIONS: Mapping[str, Explanation] = {
     "ARITHMETIC_OVERFLOW": _OVERFLOW,
     "CAST_INVALID_INPUT": _CAST,

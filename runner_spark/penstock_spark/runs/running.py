@@ -86,7 +86,7 @@ class StreamRun:
     about: RunFacts
     views: Sequence[View] = ()
     stopping: threading.Event = field(default_factory=threading.Event)  # Set before the query is stopped.
-    # Tells which micro-batch is being written now, if any.
+    # Returns the micro-batch that is being written now, if any.
     being_written: Callable[[], int | None] = lambda: None
     signals: frozenset[str] = frozenset()  # The names of the signals that triggers wait for.
     available_now: bool = False  # Whether it ends when it has read what was there at its start.
@@ -323,7 +323,7 @@ class StreamRun:
                 return
 
     def _is_at_work(self) -> bool:
-        """True if Spark still writes the micro-batch of the last look: asking Java takes processor time of both."""
+        """True if Spark still writes the micro-batch of the last check: a call to Java costs CPU time on both sides."""
         number, now = self.being_written(), clock.monotonic_seconds()
         if number is not None and number == self._written and now < self._next_look:
             return True
@@ -425,7 +425,7 @@ class StreamRun:
         return not self.shards
 
     def _end(self, reading: OpenReading) -> None:
-        """Tells the groupings, once for each source, that it has ended."""
+        """Reports to the groupings, once for each source, that it has ended."""
         origin = reading.spec.origin
         if origin not in self._ended:
             self._ended.add(origin)
@@ -460,7 +460,7 @@ class StreamRun:
         self.state = ending
 
     def _tell_end(self, state: str) -> None:
-        """Logs an end that the user did not ask for; whoever waits gets the failure as an exception."""
+        """Logs an end that the user did not ask for; a caller that waits receives the failure as an exception."""
         if self.failure is not None and not self._waiting:
             _LOGGER.error("the query of the run %s failed: %s", self.context.run, self.failure)
         elif self.failure is None and state == PipelineState.CANCELLED and self._backlog is not None:

@@ -49,7 +49,7 @@ class StallWatcher:
         self._since_seconds = self._due_seconds = 0.0
 
     def watch(self, batch: int) -> None:
-        """Looks every few seconds, and warns of a micro-batch that has made no progress for long.
+        """Looks every few seconds, and warns of a micro-batch that has made no progress for a long time.
 
         Args:
             batch: The last finished micro-batch.

@@ -28,7 +28,7 @@ Function = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 class ReportSink(Protocol):
-    """Takes what a task tells the driver; it travels to the task."""
+    """Takes the reports of a task to the driver; it travels to the task."""
 
     def add(self, term: Told) -> None:
         """Reports values by their keys; if a key is reported again, its later value counts."""
@@ -37,7 +37,7 @@ class ReportSink(Protocol):
 class TaskReports(ABC):
     """The way of reports from the tasks of runs to the driver.
 
-    A task that Spark runs again tells the same keys again, so that what it tells counts once.
+    A task that Spark repeats reports the same keys again, so that its report counts once.
     """
 
     @property
@@ -49,7 +49,7 @@ class TaskReports(ABC):
     def map_in_arrow(
         self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
     ) -> DataFrame:
-        """Returns the frame of a function of tasks that tell something; `make` gets the sink for what they tell."""
+        """Returns the frame of a function of tasks that report; `make` receives the sink for their reports."""
 
     @abstractmethod
     def transform_with_state(
@@ -63,7 +63,7 @@ class TaskReports(ABC):
 
         Args:
             frame: The rows, with the columns of `schema`.
-            make: Makes the operator; it gets the sink for what it tells.
+            make: Makes the operator; it receives the sink for its reports.
             schema: The columns ``level``, ``shard`` and ``payload`` of the result.
             state: The only state of the operator, a map: its name, and the types of its keys and values.
         """
@@ -296,7 +296,7 @@ class Backend(ABC):
 
     @abstractmethod
     def activity(self, query: StreamingQuery) -> TaskActivity | None:
-        """Returns what Spark does for a query; None while it rests, and if Spark does not tell."""
+        """Returns what Spark does for a query; None while it is idle, and if Spark does not say."""
 
     @abstractmethod
     def longest_task(self, activity: TaskActivity) -> str | None:

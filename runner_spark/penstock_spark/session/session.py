@@ -50,7 +50,7 @@ _SERVER = "sc:"
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 _QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
-"""Without the slow compiler, a start takes half the processor time, and a long job takes more."""
+"""Without the slow compiler, a start takes half the CPU time, and a long job takes more."""
 
 _ROOM_FOR_CODE = "-XX:ReservedCodeCacheSize=240m"
 """As much as Java reserves with both compilers. With one it is 48 MB, which are full after a hundred pipelines.
@@ -63,7 +63,7 @@ _PATIENT_COMPILER = (
     "-XX:Tier4MinInvocationThreshold=1800",
     "-XX:Tier4CompileThreshold=45000",
 )
-"""The slow compiler waits three times as long: a start takes a tenth less processor time, and long jobs lose nothing.
+"""The slow compiler waits three times as long: a start takes a tenth less CPU time, and long jobs lose nothing.
 
 Java then does not compile a function a second time that only the start calls, a few thousand times.
 """

@@ -43,7 +43,7 @@ def _import_for_workers() -> None:
     allocator = "JE_ARROW_MALLOC_CONF"
     before = os.environ.get(allocator)
     os.environ[allocator] = ",".join(filter(None, [before, "background_thread:false"]))
-    # The daemon tells Spark its port on its standard output, and nothing else may be there.
+    # The daemon writes its port for Spark to its standard output, and nothing else may be there.
     with contextlib.redirect_stdout(sys.stderr):
         for name in _IMPORTED_BY_WORKERS:
             # A worker that cannot import it says so where it is needed.
@@ -72,11 +72,11 @@ def _copies_have_own_random_numbers() -> None:
 
 
 _SET_SIGNAL_OF_PARENTS_DEATH = 1
-"""The number of Linux for what is asked of it."""
+"""The number of the request in Linux."""
 
 
 def _copies_end_with_java() -> None:
-    """Has a worker end when Java has ended, even if the daemon, which would tell it, was killed before.
+    """Ends a worker when Java has ended, even if the daemon, which would end it, was killed before.
 
     Until then, the worker stays: Spark lets its task end, and starts another daemon for the next one.
     """
@@ -109,7 +109,7 @@ def _is_there(process: int) -> bool:
 
 
 def _print_whole_lines() -> None:
-    """Has each line of ``print`` written at once.
+    """Makes ``print`` write each line at once.
 
     Spark runs Python with ``-u``, which writes the end of a line on its own, so that lines of two workers would mix.
     What is left unfinished is written when its task ends.

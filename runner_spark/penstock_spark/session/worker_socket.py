@@ -40,7 +40,7 @@ def confirm_at_once() -> None:
                 if hasattr(socket, "TCP_QUICKACK"):
                     known.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
     except (OSError, ValueError):
-        # It is not a socket, or is closed already: whoever reads from it will say so.
+        # It is not a socket, or is closed already: its reader will raise the error.
         return
 
 

@@ -85,7 +85,7 @@ def _reduce_property(found: functools.cached_property[Any]) -> tuple[Any, ...]:
 
 def _property(name: str) -> object:
     made = functools.cached_property(_Later())
-    # The class, which would tell it its name, is not made in the usual way.
+    # The class, which would set its name, is not made in the usual way.
     made.attrname = name
     return made
 

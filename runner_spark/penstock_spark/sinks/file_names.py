@@ -1,4 +1,4 @@
-"""The names of a sink's files: by Beam's templates, or by a function of the user's."""
+"""The names of a sink's files: by Beam's templates, or by a function of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as a sink: tasks or Spark write them beside their place, and the driver names them when all are whole.
+"""Files as a sink: tasks or Spark write them under temporary names, and the driver renames them when all are whole.
 
 On a local (or shared) disk, the tasks write them to a temporary folder, and answer with their names. A task that runs
 again, or twice at once, writes other files; the driver takes the files of the attempts that succeeded for Spark,

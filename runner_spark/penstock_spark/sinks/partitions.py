@@ -93,7 +93,7 @@ class Partitions:
                 yield batch.select(self.columns), batch.select(self.rest.names)
 
     def folders(self, keys: pa.RecordBatch) -> list[str]:
-        """The folder of each row; ValueError for a value that no folder can tell."""
+        """The folder of each row; ValueError for a value that no folder name can express."""
         names = [self._folders(keys.column(name), name) for name in self.columns]
         return names[0] if len(names) == 1 else ["/".join(each) for each in zip(*names, strict=True)]
 

@@ -52,7 +52,7 @@ class MicroBatch:
     # when all rows are there, and only quick work is left.
     check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
     is_small: bool = False  # Whether it is known not to be worth more than one task.
-    # Set when the run is being stopped. A commit on the driver that may wait for long then raises `CommitStopped`.
+    # Set when the run is being stopped. Then a commit on the driver that may take long raises `CommitStopped`.
     stopping: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
     def check_or(self, undo: Callable[[], None]) -> None:

@@ -80,7 +80,7 @@ class AssignShards(DoFn):
         shard.
         """
         if self._next is None:
-            # Small bundles would else all begin with the same shard.
+            # Otherwise small bundles would all begin with the same shard.
             self._next = crc32(b"%d" % timestamp.micros)
         shard = self._next % self._shards
         self._next += 1

@@ -1,4 +1,4 @@
-"""Decoding a stream's batches place by place, and what becomes of rows that do not parse."""
+"""Decodes a stream's batches, and treats rows that cannot be parsed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The known options of Spark stream readers, by which a wrong name is refused instead of ignored."""
+"""The known options of Spark's stream readers, so that a wrong name is refused and not ignored."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class StreamFiles:
 
 @dataclass(frozen=True)
 class PresentFiles(StreamFiles):
-    """The files that match a pattern now, for a source that is read once with the means of a stream."""
+    """The files that match a pattern now, for a source that is read once with the code of a stream."""
 
     validate: bool = True
 

@@ -1,4 +1,4 @@
-"""A source that is read once with the means of a stream, which keep records apart that cannot be read."""
+"""A source that is read once with the code of a stream, which separates records that cannot be read."""
 
 from __future__ import annotations
 

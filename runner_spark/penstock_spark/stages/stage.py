@@ -391,7 +391,7 @@ def stage_function(
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow``; it unpickles the program once it can import what the driver can.
 
-    It tells `metrics` its snapshot under the run, the stage and the partition.
+    It reports its snapshot to `metrics` under the run, the stage and the partition.
     """
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:

@@ -190,7 +190,7 @@ class LevelProgram:
 
     @property
     def next(self) -> tuple[int, ...]:
-        """The next level, to which a level tells the time, whatever else it has to say."""
+        """The next level, to which a level always reports the time."""
         return (self.number + 1,) if self.number < self.last else ()
 
     @property

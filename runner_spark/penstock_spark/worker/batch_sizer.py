@@ -127,7 +127,7 @@ class SizedArrivals(SizedConsumer):
     """Takes the arrivals of a stream to its reader; the sizes of the parts depend on each arrival alone.
 
     If elements of several windows wait for a side input, the parts in which they come decide their order behind it.
-    What a task has read before depends on how a log is cut into micro-batches, and must not change that order.
+    What a task has read before depends on how a log is divided into micro-batches, and must not change that order.
     """
 
     def parts(self, batch: Batch) -> Iterator[Batch]:

@@ -35,7 +35,7 @@ def make_unwritable_error(error: OSError, where: str) -> OSError:
         return with_step(error, where)
     if error.errno is None or error.strerror is None or "\n" in error.strerror:
         return error
-    # Of a file that could not get its name, the name tells more than where it was written first.
+    # If a file could not be renamed, its final name says more than its temporary one.
     path = error.filename2 or error.filename
     name = os.fsdecode(path) if isinstance(path, str | bytes) else "the output"
     hint = _HINTS.get(error.errno, "check that path, or write to another")

@@ -1,4 +1,4 @@
-"""The limit at which a writer that holds elements writes them: a number that takes a few megabytes."""
+"""The limit at which a writer writes the elements that it holds: the number that takes a few megabytes."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Part(NamedTuple):
 class TaskCounts(NamedTuple):
     """The numbers that a task of a source has counted for the view of the run.
 
-    A shard reports it with its own: for each task that reports, the driver has to answer Java once more.
+    A shard sends it with its own report: for each task that reports, the driver has to answer Java one more time.
     """
 
     elements: Snapshot
@@ -90,7 +90,7 @@ class Message:
         return not any(getattr(self, name) for name in _TOLD)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leaves out what is empty: most messages tell a time and a watermark, and there are many."""
+        """Leaves out empty fields: most messages contain a time and a watermark, and there are many."""
         return {"producer": self.producer} | {
             name: value for name, value in vars(self).items() if value and name != "producer"
         }

@@ -1,4 +1,4 @@
-"""The micro-batch that a task belongs to, as Spark says it in the task."""
+"""The micro-batch of a task, which Spark names in the properties of the task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""About how much memory values take, from a look at a few of them."""
+"""Estimates how much memory values take, from a sample of a few."""
 
 from __future__ import annotations
 

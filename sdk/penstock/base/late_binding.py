@@ -1,4 +1,4 @@
-"""Functions that a module calls, and that a module in a higher layer, which imports it, provides."""
+"""Functions that a module calls, and that a higher module, which imports it, provides."""
 
 from __future__ import annotations
 

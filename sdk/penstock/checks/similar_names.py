@@ -53,7 +53,7 @@ def _most_slips(one: str, other: str) -> int:
 
 
 def _count_slips(one: str, other: str) -> int:
-    """The least number of slips that make one word of another."""
+    """The minimum number of slips that make one word of another."""
     change = 2 if min(len(one), len(other)) < _SHORT else 1
     before: list[int] = []
     last = list(range(len(other) + 1))

@@ -1,4 +1,4 @@
-"""Arguments that only Beam's classes have: refused by name, with a hint what to do instead."""
+"""Refuses arguments that only Beam's classes have, with a hint what to do instead."""
 
 from __future__ import annotations
 

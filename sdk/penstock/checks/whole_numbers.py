@@ -1,4 +1,4 @@
-"""The check of arguments that must be whole numbers."""
+"""The check of arguments that must be integers."""
 
 from __future__ import annotations
 

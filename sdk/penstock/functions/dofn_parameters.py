@@ -42,7 +42,7 @@ class ProcessContinuation:
     """Yielded last by a splittable ``process``: there is more to do for this element (Beam's name).
 
     Args:
-        resume_delay: The least number of seconds before work on the element resumes.
+        resume_delay: The minimum number of seconds before work on the element resumes.
     """
 
     def __init__(self, resume_delay: float = 0) -> None:

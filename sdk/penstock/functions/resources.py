@@ -78,7 +78,7 @@ class AcceleratorHint(ResourceHint):
 
 
 class MinRamHint(ResourceHint):
-    """The least memory (Beam's name), ``"4 GiB"`` or a number of bytes; the larger value counts.
+    """The minimum memory (Beam's name), ``"4 GiB"`` or a number of bytes; the larger value counts.
 
     >>> MinRamHint.parse("1.5 KiB")
     {'beam:resources:min_ram_bytes:v1': b'1536'}

@@ -47,7 +47,7 @@ class Residual(NamedTuple):
 
     Attributes:
         restriction: The restriction that remains.
-        delay_seconds: The least time until it is resumed.
+        delay_seconds: The minimum time until it is resumed.
         resume_micros: The time before which it is not resumed; None if the delay decides.
     """
 

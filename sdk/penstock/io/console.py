@@ -40,8 +40,8 @@ class WriteToConsole(PTransform[Any, Any]):
 
     Args:
         prefix: The beginning of each line.
-        limit: The most lines to print of each micro-batch, or of a whole batch; one more line then shows how many are
-            missing.
+        limit: The maximum number of lines to print of each micro-batch, or of a whole batch; one more line then shows
+            how many are missing.
         windows: Whether a line ends with the element's window, in UTC. An element in several windows has several lines.
 
     Example: ``totals | WriteToConsole("total: ", windows=True)``.

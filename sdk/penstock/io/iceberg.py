@@ -54,7 +54,7 @@ class CatalogTable:
 
 @dataclass(frozen=True)
 class PartitionPart:
-    """A column, and how its values tell the partition of a row."""
+    """A column, and how its values decide the partition of a row."""
 
     column: str
     transform: str = "identity"

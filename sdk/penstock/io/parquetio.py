@@ -106,14 +106,14 @@ def _wanted(columns: Any) -> tuple[str, ...] | None:
 class ReadFromParquet(_ReadParquet[ResultT]):
     """Reads the records of Parquet files (Beam's ``ReadFromParquet``).
 
-    Values are Python's: ``int`` for all whole numbers, signed or unsigned, ``Decimal``, ``datetime`` (in UTC if it is
+    Values are Python's: ``int`` for all integers, signed or unsigned, ``Decimal``, ``datetime`` (in UTC if it is
     an instant in the file, otherwise without a zone), ``timedelta``, None for null, lists and dicts for nested columns.
     Times that are INT96, as Spark and Hive write them, are instants. The types come from the footers of the files when
     the transform is applied. All transforms that read Parquet, and streams, return the same values.
 
     If a column has different types in files on disks or object stores, all its values have the type that can represent
     them without loss, such as ``int64`` for ``int32`` and ``int64``. If no type can, as for ``int64`` and ``double``,
-    the column is refused. Nanoseconds, also those of durations, are cut to the microseconds that Python has. Names of
+    the column is refused. Nanoseconds, also in durations, are truncated to microseconds, which Python has. Names of
     columns may have dots, and may differ in capital letters only.
 
     Args:
@@ -186,8 +186,8 @@ class ReadFromParquetBatched(_ReadParquet[Any]):
     """Reads the records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
 
     A table is a batch of records of Spark; in Beam it is a row group. The columns have the types of Python
-    values: nanoseconds are cut to microseconds, and lists of one length are plain lists. See `ReadFromParquet` for the
-    arguments.
+    values: nanoseconds are truncated to microseconds, and lists of one length are plain lists. See
+    `ReadFromParquet` for the arguments.
     """
 
     def __init__(

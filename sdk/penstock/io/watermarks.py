@@ -42,7 +42,7 @@ class IngressTime(WatermarkPolicy):
 
 @dataclass(frozen=True, init=False)
 class OrderedPartitions(WatermarkPolicy):
-    """A policy for partitions with ascending event times: the least of all partitions' last event times.
+    """A policy for partitions with ascending event times: the lowest of all partitions' last event times.
 
     No element is ever late if every partition is known before the watermark has passed its beginning. A partition that
     has ended no longer counts; when all have ended, the watermark stays unchanged.
@@ -114,7 +114,7 @@ class BoundedDisorder(WatermarkPolicy):
 class EstimationBand(WatermarkPolicy):
     """A policy for elements that are out of order by at most some time of the clock (the book's rule for Pub/Sub).
 
-    The watermark is the least event time that arrived within the band, the last seconds by the clock, but at most the
+    The watermark is the lowest event time that arrived within the band, the last seconds by the clock, but at most the
     largest event time that arrived before it: no other element can still be overtaken. (The book's rule is the first
     half, and needs dense data.) So an element that arrives at most `band` seconds after one with a later event time
     is never late, however far event time is from the clock. The actual band is up to a sixteenth wider.
@@ -172,7 +172,7 @@ class IdleTimeout(Wrapping):
 class Percentiles(Wrapping):
     """A policy around another one, with watermarks of percentiles for ``AfterWatermarkPercentile``.
 
-    An element is in flight from its event time until it arrives. The watermark of a percentile is the clock less the
+    An element is in flight from its event time until it arrives. The watermark of a percentile is the clock minus the
     time within which that share of the elements arrives, as far as is known: that share of all earlier events has
     arrived. It is never behind the policy's watermark, and otherwise not ahead of the largest event time seen. Recent
     elements weigh more than old ones, and times are rounded up by at most a sixteenth. A percentile p needs at least

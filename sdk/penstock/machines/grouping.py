@@ -341,7 +341,7 @@ class GroupingMachine:
         if program.trigger.heeds_elements or times.watermark_micros >= state.window.end_micros:
             return visit(program, key, state, status, has_moved=False)
         if state.is_past_end:
-            # The watermark has gone back, and the window ends once more.
+            # The watermark has moved back, and the window ends again.
             set_alarms(program, key, state, status)
         note_hold(program, key, state)
         return []

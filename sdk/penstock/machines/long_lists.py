@@ -73,7 +73,7 @@ class LongList:
                 waiting.append(part)
                 waiting_bytes += part.size_bytes
             if waiting and (not is_sealed or waiting_bytes >= _AT_ONCE_BYTES):
-                assert self.keeper is not None, "whoever restores a long list says where its segments are"
+                assert self.keeper is not None, "a restored long list knows where its segments are"
                 for values in self.keeper.read(waiting):
                     yield from values
                 waiting, waiting_bytes = [], 0

@@ -88,7 +88,7 @@ def _restored(window: BoundedWindow, content: tuple[Any, ...]) -> WindowState:
 class AlarmQueue:
     """Windows by the earliest time at which each may need a visit: a heap whose entries may be out of date.
 
-    No entry is later than its window needs. Whoever takes an entry asks the window again.
+    No entry is later than its window needs. The code that takes an entry checks the window again.
     """
 
     __slots__ = ("entries",)

@@ -25,7 +25,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class DistributionData:
-    """Sum, count, least and greatest (Beam's ``DistributionData``); the last two have no meaning at count 0.
+    """Sum, count, minimum and maximum (Beam's ``DistributionData``); the last two have no meaning at count 0.
 
     >>> DistributionData(3, 1, 3, 3).combine(DistributionData(9, 2, 4, 5))
     DistributionData(sum=12, count=3, min=3, max=5)
@@ -169,9 +169,9 @@ class StringSetData:
 
 @dataclass(frozen=True)
 class BoundedTrieData:
-    """Different paths; if there are more than `TRIE_PATHS`, all are cut shorter (Beam's ``BoundedTrieData``).
+    """Different paths; if there are more than `TRIE_PATHS`, all are shortened (Beam's ``BoundedTrieData``).
 
-    Beam cuts the fullest branch first; here every branch is cut at one depth, so that the outcome does not
+    Beam cuts the fullest branch first; here every branch is shortened to one depth, so that the outcome does not
     depend on the order in which workers report.
 
     >>> data = BoundedTrieData.of([("a", "b"), ("a",)])

@@ -45,7 +45,7 @@ Snapshot = dict[tuple[str, str, str, str], Any]
 """Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""
 
 _Name = tuple[str, str]
-# The number of strings or paths that wait in a set before they are cut to their limits.
+# The number of strings or paths that wait in a set before they are reduced to their limits.
 _WAITING_ITEMS = 10_000
 
 

@@ -148,7 +148,7 @@ class Metrics:
 
     @staticmethod
     def distribution(namespace: type | str, name: str, process_wide: bool = False) -> Distribution:
-        """Returns a distribution of whole numbers: sum, count, least and greatest; `process_wide` has no effect."""
+        """Returns a distribution of integers: sum, count, minimum and maximum; `process_wide` has no effect."""
         return DelegatingDistribution(_name(namespace, name))
 
     @staticmethod

@@ -74,10 +74,10 @@ class Counter(Metric):
 
 
 class Distribution(Metric):
-    """Sum, count, least and greatest of whole numbers (Beam's ``Distribution``)."""
+    """Sum, count, minimum and maximum of integers (Beam's ``Distribution``)."""
 
     def update(self, value: object) -> None:
-        """Adds a number; a fraction is cut off."""
+        """Adds a number; a fraction is dropped."""
         raise NotImplementedError
 
 

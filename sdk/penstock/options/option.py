@@ -117,7 +117,7 @@ class Option:
         if hint is not None:
             yield three_parts(f"{self.name} is {value!r}", hint=hint)
         elif value == "" and self.default != "" and self.effect is None:
-            # It comes of a variable of the shell that is not set, and would silently mean the default.
+            # It comes from a shell variable that is not set, and would silently mean the default.
             yield three_parts(f"{self.name} is empty", hint=f"give {self.name} a value, or leave it out")
         elif self.needs and value and others.get(self.needs.name) is None:
             what = f"{self.name} is set without a {self.needs.name}{self.needs.so}"

@@ -15,7 +15,7 @@ from penstock.options.option import CommaSeparatedList, Ignored, Option, Refused
 from penstock.options.spark_properties import SparkProperties, parse_spark_properties, read_properties
 
 TOKEN_MIN = 16
-"""The least number of characters of a token of the live page, so that it cannot be guessed."""
+"""The minimum number of characters of a token of the live page, so that it cannot be guessed."""
 
 _PORT_MAX = 65_535
 _SECONDS_OF_A_DAY = 86_400

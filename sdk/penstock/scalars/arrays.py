@@ -211,7 +211,7 @@ def _insert(array: list[Any] | None, index: int | None, value: object) -> list[A
 
 
 LENGTH_MAX = 10_000_000
-"""The most elements of an array that a function makes."""
+"""The maximum number of elements of an array that a function makes."""
 
 
 def _check_length(length: int) -> None:

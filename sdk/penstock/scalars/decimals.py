@@ -15,7 +15,7 @@ _EXACT = decimal.Context(
 )
 """A context in which no sum and no product of two decimals is rounded."""
 _QUOTIENT_SCALE = 6
-"""The least number of digits after the point of a quotient."""
+"""The minimum number of digits after the point of a quotient."""
 
 
 def result_type(name: str, left: SqlType, right: SqlType) -> SqlType:

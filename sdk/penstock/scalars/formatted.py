@@ -32,7 +32,7 @@ _ANY_DIGITS = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin
 _WHOLE_FLOATS = 2.0**53
 """A float that is not below this one has no fraction."""
 _DIGITS_MAX = 340
-"""The most digits after the point that Java shows."""
+"""The maximum number of digits after the point that Java shows."""
 
 
 def _format_number(value: Number, form: int | str) -> str | None:

@@ -26,7 +26,7 @@ class Code:
         text: The text, which stands where any operand may.
         nullable: Whether the value may be None.
         plain: Whether the text is a name or a number, which costs nothing to repeat.
-        number: Whether the value is a number other than NaN, as far as the text tells.
+        number: Whether the value is a number other than NaN, as far as the text shows.
     """
 
     text: str

@@ -36,7 +36,7 @@ from penstock.scalars.widths import bounds_of, refuse_width, single
 from penstock.where import GENERATED_FILE
 
 DEPTH_MAX: Final = 20
-"""The most calls that nest in one Python expression; Python reads 200 parentheses inside each other, and no more."""
+"""The maximum number of calls that nest in one Python expression; Python reads at most 200 nested parentheses."""
 
 
 class PythonWriter:

@@ -118,7 +118,7 @@ def _soundex(text: str) -> str:
 
 
 def _levenshtein(left: str | None, right: str | None, *limits: int | None) -> int | None:
-    """The least number of letters that change; -1 if it is above a limit, of which Spark reads NULL as 0."""
+    """The minimum number of letters that change; -1 if it is above a limit, of which Spark reads NULL as 0."""
     if left is None or right is None:
         return None
     found = _distance(left, right)
@@ -126,7 +126,7 @@ def _levenshtein(left: str | None, right: str | None, *limits: int | None) -> in
 
 
 def _distance(left: str, right: str) -> int:
-    """The least number of letters that are inserted, deleted and changed."""
+    """The minimum number of letters that are inserted, deleted and changed."""
     costs = list(range(len(right) + 1))
     for row, letter in enumerate(left, 1):
         diagonal, costs[0] = costs[0], row

@@ -204,7 +204,7 @@ class Parameter:
     """The value that a lambda around this expression is called with.
 
     Attributes:
-        number: How many parameters are around it, which tells it from them.
+        number: How many parameters are around it, which distinguishes it from them.
         name: The name to show.
         type: The type of the values.
     """

@@ -14,7 +14,7 @@ from penstock.scalars.types import SqlType
 _SINGLE = struct.Struct("<f")
 _BITS_OF_SINGLE = struct.Struct("<i")
 _DIGITS_MAX = 9
-"""The number of digits that tell each float of 32 bits from all others."""
+"""The number of digits that distinguish each float of 32 bits from all others."""
 
 # Whole numbers
 

@@ -35,7 +35,7 @@ def format_table(rows: Iterable[Any], order: Order = ()) -> Iterator[str]:
 
     Args:
         rows: The rows.
-        order: As `penstock.sql.transform.listing_order` tells it; rows that are equal in it are ordered by their cells.
+        order: As `penstock.sql.transform.listing_order` returns it; equal rows are ordered by their cells.
 
     >>> from penstock.elements.row import Row
     >>> print("\n".join(format_table([Row(team="red", n=12), Row(team="blue", n=None)])))
@@ -99,7 +99,7 @@ def format_cell(value: object) -> str:
 
 
 class TableOnScreen:
-    """A table over a stream that stays in its place on a terminal: each change draws it once more.
+    """A table over a stream that stays in its place on a terminal: each change draws it again.
 
     Args:
         screen: The terminal.

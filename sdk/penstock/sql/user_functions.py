@@ -117,7 +117,7 @@ def guard_combine_fn(fn: CombineFn, name: str, place: str) -> CombineFn:
 
 
 def why_not_called_with(fn: Callable[..., object], number: int) -> str | None:
-    """Says why a function cannot be called with a number of arguments; None if it can be, or does not tell.
+    """Says why a function cannot be called with a number of arguments; None if it can be, or if that is unknown.
 
     >>> why_not_called_with(lambda a, b=1: a, 3), why_not_called_with(lambda a, b=1: a, 1)
     ('takes from 1 to 2 arguments, not 3', None)

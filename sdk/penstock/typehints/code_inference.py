@@ -1,4 +1,4 @@
-"""The type a plain Python function returns or yields, by running its byte code on types instead of values.
+"""Finds the type that a plain Python function returns or yields, by running its byte code on types.
 
 It follows every branch, every turn of a loop and every handler until nothing new is learned. An unknown operation
 ends the attempt with the answer ``Any``: a wrong type would do harm, an unknown one does not. So does a Python

@@ -18,7 +18,7 @@ from penstock.typehints.column_types import LOCAL_DATETIME, UNSIGNED, ValueTypeC
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 DECIMAL_DIGITS = 38
-"""The most digits of a decimal in a column."""
+"""The maximum number of digits of a decimal in a column."""
 
 DECIMAL_SCALE = 18
 """The digits after the point of a decimal whose type says nothing about them."""
@@ -93,7 +93,7 @@ class ValueType:
         takes: True if the objects of a class may stand for its values, NumPy's and pandas' included. A library may
             still refuse some; what it would change is refused here.
         edges: The values that are likely to go wrong. A border that has the type carries all of them.
-        beyond: Values that look like those of this type and are none. A border refuses them by name, or returns them
+        beyond: Values that look like those of this type and are none. A border refuses them, or returns them
             equal and of their own class; it never changes them.
         least: The least value, for a type that has an order and an end.
         greatest: The greatest one.

@@ -378,8 +378,8 @@ class BoundedSessions(_SessionWindows):
     """Assigns elements to sessions of limited length (Streaming Systems, chapter 4; Beam has none).
 
     A longer run of elements becomes several sessions, one after the other; a session may begin before the previous one
-    has ended. Where a run is cut depends on earlier merges, and so on the order of elements and results. In batch,
-    where all elements are known, a run is cut from its start.
+    has ended. Where a run is divided depends on earlier merges, and so on the order of elements and results. In batch,
+    where all elements are known, a run is divided from its start.
 
     Args:
         gap_size: An element this many seconds after the previous one, or more, starts a new session.

@@ -1,4 +1,4 @@
-"""Checks who may write to a checkpoint: a run unpickles its content, so whoever writes to it can run code."""
+"""Checks who may write to a checkpoint: a run unpickles its content, so anyone who can write to it can run code."""
 
 from __future__ import annotations
 

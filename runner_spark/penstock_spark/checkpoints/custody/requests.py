@@ -8,7 +8,7 @@ The folder ``holders`` of a checkpoint has, for each command to the run with the
 ``000012.answer.<microseconds>-<id>``   what the run has answered
 ======================================  ================================================
 
-The run lists this folder anyway, with each heartbeat. It takes a command by renaming its file, so whoever has sent it
+The run lists this folder anyway, with each heartbeat. It takes a command by renaming its file, so the sender
 knows whether it may still be withdrawn. A command is for one run: the next run deletes what has the number of an
 earlier claim.
 """
@@ -56,7 +56,7 @@ class Answer:
     """The answer of a run to a command.
 
     Attributes:
-        is_obeyed: Whether the run does what it was told.
+        is_obeyed: Whether the run executes the command.
         text: What it does now, as a clause; or why it does not, in three parts.
     """
 
@@ -123,7 +123,7 @@ def take_requests(place: Place, claim: int, names: Iterable[str]) -> Iterator[tu
 
 
 def answer_request(place: Place, claim: int, name: str, answer: Answer) -> None:
-    """Tells the sender of a command what the run does."""
+    """Answers the sender of a command."""
     folder, files = place.inside(HOLDERS), _Files(claim, name.removeprefix(name_of(claim, COMMAND)))
     content = {"format": REQUEST.number, "is_obeyed": answer.is_obeyed, "text": answer.text}
     folder.write(files.answer, json.dumps(content).encode())
@@ -136,7 +136,7 @@ class _Files:
 
     Attributes:
         claim: The number of the claim of the run that it is for.
-        key: What tells it from all others.
+        key: What distinguishes it from all others.
     """
 
     claim: int

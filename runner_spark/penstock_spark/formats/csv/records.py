@@ -56,7 +56,7 @@ _RECORDS_AT_ONCE = 5_000
 UNDECODED = re.compile("[\udc80-\udcff]")
 """A byte that an encoding does not have, as Python keeps it."""
 _LINES_LOOKED_AT = 2_000_000
-"""The most lines that the driver looks at to find the number of a malformed one."""
+"""The maximum number of lines that the driver looks at to find the number of a malformed one."""
 
 _RECORDS = "value string, _metadata struct<file_path: string>"
 LINE, BYTES = "__line", "__bytes"

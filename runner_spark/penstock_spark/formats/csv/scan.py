@@ -285,7 +285,7 @@ def missing_as_null(name: str, options: dict[str, Any]) -> Column:
     """A column of strings, with null for each string that pandas takes for a missing value."""
     text = column(name)
     missing = missing_texts(name, options)
-    # Spark cannot tell an empty field from a missing one; without the defaults it is an empty text.
+    # Spark cannot distinguish an empty field from a missing one; without the defaults it is an empty string.
     text = text if options.get("keep_default_na", True) else F.coalesce(text, F.lit(""))
     return F.when(~text.isin(missing), text) if missing else text
 

@@ -1,4 +1,4 @@
-"""The positions of a Python source: what the driver asks of it, and the check of what it answers."""
+"""The positions of a Python source: the questions of the driver, and the check of the answers."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Positions:
         return check_ranges(ask_source(lambda: self._patience.wait_for(cut), self._where), self._where)
 
     def commit(self, position: object) -> None:
-        """Tells the source; if it cannot be reached, the next micro-batch tells it more."""
+        """Acknowledges to the source; if it cannot be reached, the next micro-batch acknowledges more."""
 
         def commit() -> None:
             try:

@@ -7,7 +7,7 @@ micro-batch are there after a crash depends on the format:
   folder beside, and they get names that carry the micro-batch's number. A second try replaces the files of the first.
 - ``delta``: exactly once, by the options ``txnAppId`` and ``txnVersion`` of its writer.
 - All others (``jdbc``, ``kafka`` and so on): at least once. A micro-batch that was written, but not noted in the
-  checkpoint when the program died, is written once more.
+  checkpoint when the program died, is written again.
 """
 
 from __future__ import annotations

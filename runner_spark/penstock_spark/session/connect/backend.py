@@ -267,7 +267,7 @@ class ConnectBackend(Backend):
         self.spark.interruptTag(tag)
 
     def progress(self, tag: str) -> JobProgress:
-        """Returns nothing: a server tells the progress of an operation only while its answer is read."""
+        """Returns nothing: a server reports the progress of an operation only while its answer is read."""
         return JobProgress(lambda: (), lambda number: None)
 
     def watch_for_waiting(self) -> AbstractContextManager[None]:

@@ -84,7 +84,7 @@ def _with_column(schema: pa.Schema) -> pa.Schema:
 
 
 class _ReportingProcessor(StatefulProcessor):
-    """A stateful operator, with a last row for each of its keys that has what it tells."""
+    """A stateful operator, with a last row for each of its keys that contains its reports."""
 
     def __init__(self, processor: StatefulProcessor, sink: LastRow) -> None:
         # Together, so that both have the same sink in a task.
@@ -125,7 +125,7 @@ class ObservedReports(TaskReports):
         try:
             found = observation.get
         except Exception:
-            # The job has failed, and whoever ran it has the error.
+            # The job has failed, and its caller has the error.
             return True
         self._add(found.get("reports") or ())
         return bool(found)

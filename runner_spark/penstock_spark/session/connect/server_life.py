@@ -133,7 +133,7 @@ def _end_without_retries() -> None:
 
 
 def at_loss(forget: Callable[[], None]) -> None:
-    """Has a function run whenever a server or a session is lost."""
+    """Registers a function that is called whenever a server or a session is lost."""
     _at_loss.append(forget)
 
 

@@ -1,7 +1,7 @@
-"""The pages of a level's shards for another number of shards: each is cut into pieces, and pieces become pages again.
+"""The pages of a level's shards for another number of shards: each is divided into pieces, which become pages again.
 
 A piece is a page, encoded as any other, with the keys of one new shard. A segment of a long list goes to the shard of
-its key unchanged, under the number that it has. A page of waiting elements is cut likewise
+its key unchanged, under the number that it has. A page of waiting elements is divided likewise
 if its elements have keys; otherwise it moves as a whole, and the contents of side inputs go to every shard.
 """
 

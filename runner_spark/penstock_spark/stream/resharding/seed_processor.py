@@ -1,4 +1,4 @@
-"""An operator that takes the state of levels in: pieces of pages and headers become shards, in one micro-batch."""
+"""An operator that stores the state of levels: pieces of pages and headers become shards, in one micro-batch."""
 
 from __future__ import annotations
 

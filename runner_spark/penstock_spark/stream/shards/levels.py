@@ -119,7 +119,7 @@ def play_shard(
 def _hand_on_sources(
     header: Header, told: Iterable[Mapping[str, Any]], outbox: Outbox, program: LevelProgram
 ) -> None:
-    """Tells later levels, once each, how far sources were: a changed program may read one at a level that did not.
+    """Reports to each later level, once, how far sources were: a changed program may read one at a new level.
 
     Without that, what is late would seem to be on time there, until the level has seen as much of the source.
     """

@@ -1,4 +1,4 @@
-"""Level 0 for recorded sources, which are played: what happens to each at the steps of one micro-batch."""
+"""Level 0 for recorded sources, which are replayed: the events of each at the steps of one micro-batch."""
 
 from __future__ import annotations
 

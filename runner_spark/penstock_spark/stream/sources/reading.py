@@ -134,7 +134,7 @@ class SourceTask:
         self._stage.container(self._spec.origin).inc(name, count)
 
     def _tell_times(self) -> None:
-        """Tells the next level when something was read, and each level what its watermark depends on."""
+        """Reports to the next level when something was read, and to each level what its watermark depends on."""
         for level in self._program.next:
             self._outbox.to_all(level).timeline = sorted(self._summaries_at)
         origin = self._spec.origin

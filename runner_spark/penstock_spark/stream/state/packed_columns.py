@@ -1,4 +1,4 @@
-"""Columns of cells as a page of state stores them: as machine numbers where that is exact, and names as one text."""
+"""Columns of cells as a page of state stores them: as machine numbers where that is exact, and names as one string."""
 
 from __future__ import annotations
 

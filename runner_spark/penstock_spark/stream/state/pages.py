@@ -1,6 +1,6 @@
-"""The state of a grouping in pages: one value in the engine's store holds what belongs to the keys of one page.
+"""The state of a grouping in pages: one value in the engine's store holds the state of the keys of one page.
 
-A micro-batch reads and writes only the pages that it touches, many at a time. The hash of a key tells its page, and
+A micro-batch reads and writes only the pages that it touches, many at a time. The hash of a key finds its page, and
 pages are split as they grow (linear hashing). What a page holds is another module's matter: keys one by one
 (`penstock_spark.stream.state.key_pages`), or windows in columns (`penstock_spark.stream.state.window_pages`).
 """
@@ -74,7 +74,7 @@ class Pages(ABC, Generic[P]):
         return place_of(hash_of_key(name) // self._spread, len(self.notes))
 
     def by_number(self, names: Iterable[bytes]) -> dict[int, list[bytes]]:
-        # This is `place_of`, once more: thousands of keys are asked for at once.
+        # This repeats `place_of`, because thousands of keys are looked up at once.
         count, spread = len(self.notes), self._spread
         below = 1 << (count.bit_length() - 1)
         mask = below * 2 - 1

@@ -48,7 +48,7 @@ class Segments:
         self._lent.add(snapshot)
 
     def keep(self, held: AnyList) -> AnyList:
-        """Tells a list from an earlier micro-batch where its segments are."""
+        """Gives a list from an earlier micro-batch access to its segments."""
         if isinstance(held, LongList):
             held.keeper = self
         return held

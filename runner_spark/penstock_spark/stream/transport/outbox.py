@@ -55,8 +55,8 @@ class _Messages(dict[tuple[int, int], Message]):
 class Outbox:
     """The messages of one producer, by level and shard, and pages or rows of sinks, by level.
 
-    A shard gets a message only if there is something for it: elements of its own, or what all shards of its level
-    are told. That is written down once for all of them.
+    A shard gets a message only if there is something for it: its own elements, or a report to all shards of
+    its level. Such a report is encoded once for all of them.
     """
 
     def __init__(self, producer: tuple[int, int], shards: int) -> None:

@@ -112,7 +112,7 @@ def check_is_file(path: str, where: str | None) -> None:
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        return  # Whoever opens it says more.
+        return  # The code that opens it has a better error.
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         what = f"{path} is a pipe, a socket or a device, not a file"
         raise refusal(

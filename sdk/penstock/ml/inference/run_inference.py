@@ -251,6 +251,6 @@ def _time_ns() -> int:
 
 
 def _memory_bytes() -> int:
-    """The most memory that the process has had: kibibytes on Linux, bytes on macOS."""
+    """The maximum memory that the process has had: kibibytes on Linux, bytes on macOS."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024

@@ -72,7 +72,7 @@ class Total(Cell):
 
 
 class Extreme(Cell):
-    """The least or the greatest value so far; nothing can be taken out."""
+    """The minimum or maximum so far; no value can be removed."""
 
     def __init__(
         self, chosen: Callable[[Iterable[Any]], Any], result: Callable[[Any], Any] | None = None

@@ -1,4 +1,4 @@
-"""The least and the greatest value, the value beside them, and any of the values."""
+"""The minimum and the maximum, the value beside them, and any of the values."""
 
 from __future__ import annotations
 

@@ -354,7 +354,7 @@ class ExpressionBinder:
         return self._function_with_parts(node, "TRANSFORM", [node.this, node.expression])
 
     def _user_call(self, node: exp.Expression, own: UserFunction, arguments: list[Scalar]) -> Scalar:
-        """The call of a function in Python, whose exceptions tell its place."""
+        """The call of a function in Python, whose exceptions name its place."""
         reason = why_not_called_with(own.fn, len(arguments))
         if reason is not None:
             self._statement.refuse(

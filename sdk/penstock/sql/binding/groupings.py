@@ -197,7 +197,7 @@ class GroupingBinder:
 
 
 def _complete_window(grouping: Grouping, scope: Scope) -> None:
-    """Adds the other end of a window by which rows are grouped: one end tells the other."""
+    """Adds the other end of a window by which rows are grouped: one end determines the other."""
     below = window_below(scope.relation)
     start, end = window_columns(scope)
     if below is None or start is None or end is None:

@@ -182,7 +182,7 @@ def is_final(what: str, hint: str, query: str) -> bool:
 
 
 class ComputeQuery(PTransform[Any, Any]):
-    """Has the engine compute a query over the rows of PCollections.
+    """Lets the engine compute a query over the rows of PCollections.
 
     Args:
         source: The query.

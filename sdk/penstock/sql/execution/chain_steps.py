@@ -289,7 +289,7 @@ def _is(one: object, other: object) -> bool:
 
 
 def _name_of(key: object) -> object:
-    """Returns what equal keys have in common: the key itself, if that is quick and tells it from all others."""
+    """Returns what equal keys have in common: the key itself, if that is quick and distinguishes it from all others."""
     return key if type(key) is int or type(key) is str else encode_key(key)
 
 

@@ -320,7 +320,7 @@ class ShowChanges(DoFn, HasColumnForm):
         make: From a tuple to the row of the result.
 
     Attributes:
-        emits_insertions_only: That a row is undone is told by a column, or not at all.
+        emits_insertions_only: A column says that a row is undone, or nothing does.
         column_form: The same in columns, of groups that are emitted once.
     """
 

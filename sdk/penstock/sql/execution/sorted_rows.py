@@ -81,7 +81,7 @@ class SortedRows:
         return found
 
     def entry(self, place: int) -> Entry:
-        """Returns the row at a place and its results; whoever changes them calls `touch`."""
+        """Returns the row at a place and its results; a caller that changes them calls `touch`."""
         block, at = self._find(place)
         return self._open(block)[at]
 

@@ -1,6 +1,6 @@
 """Writes window functions as Spark's SQL.
 
-Rows that are equal in ORDER BY are ordered by all columns here. Spark takes them by chance, so the text names all
+Rows that are equal in ORDER BY are ordered by all columns here. Spark takes them in any order, so the text names all
 columns where the order matters. It must not name them where rows are equal because of ORDER BY: in ranks, and in
 frames of RANGE.
 """

@@ -325,7 +325,7 @@ class JobBinder:
             )
         self._check_found(table, found)
         if not table.types and connector.columns_of is not None:
-            # The transform that reads the table does not tell them.
+            # The transform that reads the table does not know them.
             self._state.tables[table.name.lower()] = replace(table, types=found)
         return found or table.types
 
@@ -525,7 +525,7 @@ def _shown(name: str, value: str) -> str:
 
 
 def _with_names(text: str, at: int, columns: Iterable[str]) -> str:
-    """The query of a view that names its columns; errors inside still tell their places."""
+    """The query of a view that names its columns; errors inside still name their places."""
     return select_from(text, at, f"named ({', '.join(map(quote_name, columns))})", "*")
 
 

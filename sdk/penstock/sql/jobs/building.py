@@ -79,7 +79,7 @@ class JobPipeline:
     def _apply(
         self, inputs: dict[str, PCollection[Any]], label: str, transform: SqlTransform, query: BoundQuery
     ) -> PCollection[Any]:
-        """The result of a transform; its errors tell the place of a query."""
+        """The result of a transform; its errors name the place of a query."""
         try:
             result: PCollection[Any] = inputs | label >> transform
             return result

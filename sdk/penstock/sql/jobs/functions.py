@@ -53,7 +53,7 @@ def create_function(statement: CreateFunction, script: Script, catalog: Catalog)
     if isinstance(found, type) and issubclass(found, CombineFn):
         found = found()
     if isinstance(found, CombineFn):
-        # The rows of a group come from many places, so that its errors tell the declaration.
+        # The rows of a group come from many places, so its errors name the declaration.
         found = guard_combine_fn(found, statement.name.upper(), script.place(statement.path_at))
     try:
         catalog.create_function(statement.name, found)

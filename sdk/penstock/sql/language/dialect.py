@@ -504,7 +504,7 @@ def _with_suffixes(tokens: list[Token], query: str) -> list[Token]:
 
 
 def _refuse_clauses(tokens: list[Token], query: str) -> None:
-    """Refuses by name clauses that the parser would take for a name, or pass on as a command with a line in the log."""
+    """Refuses clauses that the parser would read as a name, or pass on as a command with a line in the log."""
     if tokens and tokens[0].token_type is TokenType.COMMAND:
         what = f"this is {tokens[0].text.upper()}, not a query"
         raise make_sql_error(what, query, tokens[0].start, "write SELECT")

@@ -1,4 +1,4 @@
-"""Parts of a query that the parser takes and the binder does not read: refused, and not left out in silence."""
+"""Refuses clauses that the parser accepts and the binder does not support, and which would be ignored silently."""
 
 from __future__ import annotations
 

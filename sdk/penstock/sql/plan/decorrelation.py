@@ -2,7 +2,7 @@
 
 The method is by Neumann and Kemper, *Unnesting Arbitrary Queries* (2015). A query inside another one means: for
 each row of the outer query, the rows of the inner one. Here the rows of the inner query are computed for all outer rows
-together, with columns that tell for which outer rows each one is. Where an equality says that (``inner.k = outer.k``),
+together, with columns that say for which outer rows each one is. Where an equality says that (``inner.k = outer.k``),
 these columns are the query's own, and what groups its rows also groups by them. Where something else reads the outer
 columns, the inner query is joined to the *domain*, the distinct values of the outer columns, as late as possible. All
 that is left are joins, groupings and projections.
@@ -73,7 +73,7 @@ class NotDecorrelatedError(ValueError):
 
 @dataclass(frozen=True)
 class _Key:
-    """An equality that tells for which outer rows a row is.
+    """An equality that says for which outer rows a row is.
 
     Attributes:
         outer: What must be equal, of an outer row.
@@ -726,7 +726,7 @@ class _Unnesting:
         return self._carried(found, shown, relation.columns)
 
     def _semi_join_by_keys(self, relation: Join, left: _Rows, right: _Rows) -> _Rows:
-        """A semi join as a join with the distinct keys of the right rows, which tell for which outer rows they are."""
+        """A semi join as a join with the distinct keys of the right rows, which say for which outer rows they are."""
         scalars = (*relation.right_keys, *(key.inner for key in right.keys))
         named = tuple(ColumnDef(str(each), each.type) for each in scalars)
         columns, count = columns_as_scalars(named), len(relation.right_keys)

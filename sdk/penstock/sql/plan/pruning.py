@@ -52,7 +52,7 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
     - Parts that are equal, such as a view that is read twice, are one object, which is lowered once.
     - Joins, rankings and emissions hold only columns that something above them reads, or that they need.
     - A condition that all numbers of a limited ranking satisfy goes, and so does a number that nothing reads. One row
-      more at the top would else change the numbers of all rows after it.
+      more at the top would otherwise change the numbers of all rows after it.
 
     Args:
         relation: The plan.

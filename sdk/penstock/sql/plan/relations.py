@@ -98,7 +98,7 @@ class Windowed:
         size_micros: The length of the windows; the largest one of cumulating windows; the gap of sessions.
         step_micros: From the start of one window to the next one's; for cumulating windows, from one end to the next.
         offset_micros: The start of one of the windows.
-        partition: What tells the sessions of one table apart; None if the grouping above does.
+        partition: The key of the sessions of one table; None if the grouping above does.
     """
 
     input: Relation
@@ -502,7 +502,7 @@ class Query:
         rendering: ``STREAM``, ``TABLE``, ``TVR``, or None for what the inputs are.
         shown: For each column of the result, its name and the number of a column of the relation, or the name of a
             column of the system.
-        ordered: How the rows of a table are ordered; None if their columns do not tell it.
+        ordered: How the rows of a table are ordered; None if their columns do not say.
     """
 
     relation: Relation

@@ -1,4 +1,4 @@
-"""The words of a file of statements, and where each of them stands."""
+"""The words of a file of statements, and the position of each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Script:
         return place(self.text, at, self.name)
 
     def only(self, start: int, end: int) -> str:
-        """Returns a part of the text at its place: all before it is blank, so that errors tell lines of the whole."""
+        """Returns a part of the text at its position: spaces replace the text before it, to keep line numbers."""
         return re.sub(r"[^\n]", " ", self.text[:start]) + self.text[start:end]
 
 

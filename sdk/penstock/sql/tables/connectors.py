@@ -62,9 +62,9 @@ class TableConnector:
             ``with_metadata``, which makes elements of `penstock.io.kafka.KafkaRecord`.
         after_read: Makes rows of what is read.
         columns_of: Makes the transform that reads a table with the same columns, of those arguments of `read` that it
-            has; None if `read` tells the columns.
+            has; None if `read` knows the columns.
         always_streams: Whether it is read as a stream, unless the job is a batch.
-        needs_columns: Whether the data does not tell its columns.
+        needs_columns: Whether the data does not contain its columns.
         finds_in_engine: Whether only Spark finds the columns of the data.
         rejects: Whether `read` has an argument ``rejects``, which keeps records apart that cannot be read.
 

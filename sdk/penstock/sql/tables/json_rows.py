@@ -131,7 +131,7 @@ class RowsOfJson:
         try:
             found = json.loads(data, parse_float=Decimal)
         except ValueError as error:
-            # The text of a JSONDecodeError tells a place, and others may quote the record.
+            # The text of a JSONDecodeError names a place, and others may quote the record.
             why = str(error) if isinstance(error, json.JSONDecodeError) else "it is not UTF-8"
             raise refusal(ValueError, f"a record is not JSON: {why}", where="", hint=hint) from None
         if not isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""Prints the rows of a table as they come."""
+"""Prints the rows of a table as they arrive."""
 
 from __future__ import annotations
 

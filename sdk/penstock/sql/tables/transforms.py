@@ -106,7 +106,7 @@ class ReadTable(PTransform[Any, Any]):
         return rows
 
     def _columns_inside(self, rows: PCollection[Any]) -> Columns:
-        """The columns of what is in the elements: the declared ones, or those that the source tells."""
+        """The columns of what is in the elements: the declared ones, or those that the source returns."""
         if self._table.types:
             return self._table.types
         parts: tuple[object, ...] = getattr(rows.element_type, "tuple_types", ())
@@ -285,7 +285,7 @@ class WriteTable(PTransform[Any, Any]):
             arguments["schema"] = spark_schema(self._columns, declared)
         write = connector.write(**arguments)
         if key and isinstance(write, TableSinkTransform) and write.sink.schema is None:
-            # The elements are changes, which do not tell the columns.
+            # The elements are changes, which do not contain the columns.
             write.sink = replace(write.sink, element_type=row_hint(self._columns))
         return write
 

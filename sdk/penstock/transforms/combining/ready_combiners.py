@@ -1,4 +1,4 @@
-"""The ready-made combiners: counts, means, the greatest, the latest, samples, and everything in one collection."""
+"""The ready-made combiners: counts, means, the largest, the latest, samples, and everything in one collection."""
 
 # These CombineFns take no further arguments, so their methods are narrower than those they override.
 # mypy: disable-error-code="override"
@@ -310,7 +310,7 @@ if TYPE_CHECKING:
 
 
 class Top:
-    """Emits the greatest or least elements, as a list (Beam's ``combiners.Top``).
+    """Emits the largest or smallest elements, as a list (Beam's ``combiners.Top``).
 
     Example: ``scores | Top.LargestPerKey(3)`` takes KVs and emits a KV of a list of up to three values per key.
     """

@@ -426,7 +426,7 @@ class SortAndBatchElements(PTransform[Any, Any]):
     timestamp of their window's end.
 
     Args:
-        min_batch_size: The least value of `max_batch_size`; last batches may be smaller.
+        min_batch_size: The minimum of `max_batch_size`; last batches may be smaller.
         max_batch_size: The greatest number of elements.
         max_batch_weight: The sum of the sizes of a batch of more than one element stays below it.
         element_size_fn: From an element to its size; by default `len`, or 1 if an element has none.

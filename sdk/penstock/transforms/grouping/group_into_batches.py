@@ -82,7 +82,7 @@ class GroupIntoBatches(_Batches):
     """Emits lists of up to `batch_size` values of one key and window (Beam's ``GroupIntoBatches``).
 
     Every batch except the last of a key and window is full, unless it has waited too long. Batches of unbounded input
-    are emitted as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
+    are emitted as soon as they are full; where windows merge, they are made from the panes of the input's trigger.
 
     Args:
         batch_size: How many values a batch has, at least 1.
