@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,8 +60,11 @@ SCHEMA = "team string, points bigint, at timestamp"
 def odd_settings(spark: SparkSession) -> Iterator[None]:
     """The session of all tests, with settings of a user."""
     before = {name: spark.conf.get(name, None) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
+    with warnings.catch_warnings():
+        # A client of Spark Connect warns of settings that are deprecated.
+        warnings.filterwarnings("ignore", "The SQL config")
+        for name, value in SETTINGS.items():
+            spark.conf.set(name, value)
     yield
     for name, earlier in before.items():
         if earlier is None:

@@ -16,6 +16,7 @@ from penstock_spark.columns.types import find_doubled_names, leaves_of, value_in
 from penstock_spark.formats.format import Format
 from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.reports.query_errors import explain_query_error
+from penstock_spark.session.backend import TIME_ZONE
 from penstock_spark.session.backends import backend_of
 from penstock_spark.session.meaning import SQL_MEANING
 from penstock_spark.session.spark_versions import from_arrow_schema
@@ -24,7 +25,7 @@ from penstock_spark.sources.frame_rows import rows_of
 from penstock_spark.sources.scan import Scan
 
 # Settings that the text of a query assumes. Its session begins with the settings of its program.
-_SETTINGS = {**SQL_MEANING, "spark.sql.session.timeZone": "UTC"}
+_SETTINGS = {**SQL_MEANING, TIME_ZONE: "UTC"}
 
 Open = Callable[[Source, SparkSession, str], Scan]
 """Opens the source of a table."""

@@ -26,6 +26,9 @@ MapOfState = tuple[str, "StructType", "StructType"]
 Function = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 """A function for Spark's ``mapInArrow``."""
 
+TIME_ZONE = "spark.sql.session.timeZone"
+"""The property of a session with the time zone of its expressions."""
+
 
 class ReportSink(Protocol):
     """Takes the reports of a task to the driver; it travels to the task."""
@@ -208,6 +211,14 @@ class Backend(ABC):
 
         Raises:
             UnsupportedByRunner: if there is none; `where` is the step.
+        """
+
+    @abstractmethod
+    def bind_in_utc(self, make: Callable[[], DataFrame]) -> DataFrame:
+        """Returns the frame that `make` returns, whose expressions do not ask for the time zone of the session.
+
+        Raises:
+            UnsupportedByRunner: if they would.
         """
 
     @abstractmethod

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import end_first, keep_handlers
+from penstock_spark.session.backend import TIME_ZONE
 from penstock_spark.session.backends import has_lost_server, is_connect, open_remote
 from penstock_spark.session.class_archive import archive_arguments
 from penstock_spark.session.classic.gateway import start_java
@@ -159,7 +160,7 @@ def _start(options: SessionOptions) -> SparkSession:
     master = options.master or options.conf.get("spark.master")
     if master is None and not submitted:
         master = read_spark_property("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
-    conf = {"spark.sql.session.timeZone": "UTC", FAULT_HANDLER: "true"}
+    conf = {TIME_ZONE: "UTC", FAULT_HANDLER: "true"}
     if master is not None:
         conf["spark.master"] = master
         if is_local(master):

@@ -14,6 +14,7 @@ from pyspark.sql.functions import col
 from penstock.scalars.spark_forms import quote_name
 from penstock.utils import clock
 from penstock_spark.session.backend import (
+    TIME_ZONE,
     Backend,
     Function,
     Hadoop,
@@ -177,6 +178,17 @@ class ClassicBackend(Backend):
         for name, value in settings.items():
             session.conf.set(name, value)
         return session
+
+    def bind_in_utc(self, make: Callable[[], DataFrame]) -> DataFrame:
+        # Spark binds expressions to the zone when the frame is made.
+        zone = self.spark.conf.get(TIME_ZONE)
+        if zone == "UTC":
+            return make()
+        self.spark.conf.set(TIME_ZONE, "UTC")
+        try:
+            return make()
+        finally:
+            self.spark.conf.set(TIME_ZONE, str(zone))
 
     def frame_of_query(self, text: str, tables: Mapping[str, DataFrame]) -> DataFrame:
         for name, frame in tables.items():

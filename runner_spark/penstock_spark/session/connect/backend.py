@@ -24,7 +24,8 @@ from pyspark.sql.connect.plan import SQL, SubqueryAlias
 from pyspark.sql.functions import asc, col, spark_partition_id
 
 from penstock.error import UnsupportedByRunner
-from penstock_spark.session.backend import Backend, JobProgress, Pages, TaskActivity, TaskReports
+from penstock.scalars.spark_forms import quote_name
+from penstock_spark.session.backend import TIME_ZONE, Backend, JobProgress, Pages, TaskActivity, TaskReports
 from penstock_spark.session.connect.opening import Patience, opened_sessions, version_of_server
 from penstock_spark.session.connect.reports import ObservedReports
 from penstock_spark.session.connect.served_batches import ServedQuery
@@ -65,6 +66,17 @@ _SIZE_OF_ROWS = "spark.sql.session.localRelationSizeLimit"
 _making = threading.Lock()
 
 _shipped: set[tuple[str, str]] = set()
+
+
+class _Query(SQL):
+    """A query that also knows the observations of its views, with which the reports of their tasks arrive."""
+
+    @property
+    def observations(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for view in self._views or ():
+            found.update(view.observations)
+        return found
 
 
 @dataclass(frozen=True)
@@ -191,11 +203,18 @@ class ConnectBackend(Backend):
                 )
         return self.spark
 
+    def bind_in_utc(self, make: Callable[[], DataFrame]) -> DataFrame:
+        # The server binds expressions to the zone that the session has when the frame runs.
+        self.session_of_queries(
+            {TIME_ZONE: "UTC"}, "in the Spark Connect session that the pipeline would run in"
+        )
+        return make()
+
     def frame_of_query(self, text: str, tables: Mapping[str, DataFrame]) -> DataFrame:
         # With views of a session, the query would have no meaning in another one.
-        views = [SubqueryAlias(cast("Any", frame)._plan, name) for name, frame in tables.items()]
+        views = [SubqueryAlias(cast("Any", frame)._plan, quote_name(name)) for name, frame in tables.items()]
         kind = cast("type[Any]", type(self.spark.range(0)))
-        frame = cast("DataFrame", kind(SQL(text, views=views), self.spark))
+        frame = cast("DataFrame", kind(_Query(text, views=views), self.spark))
         # Else it would be analysed later, where nothing explains its errors.
         _ = frame.schema
         return frame

@@ -16,6 +16,7 @@ from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from penstock.error import RunnerError
 from penstock.utils import clock
+from penstock_spark.session.backend import TIME_ZONE
 from penstock_spark.session.connect.server_life import (
     at_loss,
     client_of,
@@ -96,7 +97,7 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
     end_without_retries()
     _opened.add(spark)
     # As in a session that pipelines open without a server.
-    for name, value in {"spark.sql.session.timeZone": "UTC", **conf}.items():
+    for name, value in {TIME_ZONE: "UTC", **conf}.items():
         try:
             spark.conf.set(name, value)
         except PySparkException as error:
