@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,17 +60,20 @@ SCHEMA = "team string, points bigint, at timestamp"
 def odd_settings(spark: SparkSession) -> Iterator[None]:
     """The session of all tests, with settings of a user."""
     before = {name: spark.conf.get(name, None) for name in SETTINGS}
+    set_all(spark, SETTINGS)
+    yield
+    set_all(spark, before)
+
+
+def set_all(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
     with warnings.catch_warnings():
         # A client of Spark Connect warns of settings that are deprecated.
         warnings.filterwarnings("ignore", "The SQL config")
-        for name, value in SETTINGS.items():
-            spark.conf.set(name, value)
-    yield
-    for name, earlier in before.items():
-        if earlier is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, earlier)
+        for name, value in settings.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
 
 
 @pytest.fixture
