@@ -706,6 +706,40 @@ def test_an_earlier_driver_of_a_stream_can_write_no_more(spark, database):
     assert sorted(database.ask("select number from scores")) == [(1,), (2,)]
 
 
+def test_a_program_whose_sink_is_refused_does_not_displace_the_run_that_holds_the_checkpoint(
+    spark, tmp_path
+) -> None:
+    class Longer(NamedTuple):
+        team: str
+        number: int
+        seconds: int
+
+    database = Database(f"sqlite:///{tmp_path}/scores.db", path=tmp_path / "scores.db")
+    database.ask("create table scores (team text, number integer)")
+
+    def started(kind: Any, *further: Any) -> Any:
+        flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--shuffle_partitions=2", *further]
+        pipeline = beam.Pipeline(options=PipelineOptions(flags))
+        lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream()
+        rows = lines | beam.Map(lambda line: kind(line, *further_of(kind))).with_output_types(kind)
+        _ = rows | "Write" >> WriteToDatabase(database.url, "scores")
+        return pipeline.run()
+
+    def further_of(kind: Any) -> tuple[int, ...]:
+        return (1,) * (len(kind._fields) - 1)
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("blue\n")
+    running = started(Score)
+    try:
+        with pytest.raises(ValueError, match="the table scores has no column seconds"):
+            started(Longer, "--take_over")
+        assert running.wait_until_finish(1000) is None
+        assert running.state == "RUNNING"
+    finally:
+        running.cancel()
+
+
 def test_the_last_of_several_changes_counts(spark, database):
     stream = upserts_into(database, spark)
     stream.write(0, [Upsert("a", 1), Upsert("b", 2)], [Upsert("c", 3), Upsert("c", None, True)])

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
-from penstock_spark.formats.registry import check_sink, prepare_sink
+from penstock_spark.formats.registry import prepare_sink
 from penstock_spark.lowering.context import Context, run_only, unreadable_step
 from penstock_spark.lowering.descriptions import of_stream, shorten
 from penstock_spark.lowering.stage import sink_rows
@@ -88,9 +88,7 @@ class BatchWriter:
                 context.tidy.append(sink.plan.close)
 
     def prepare(self, spark: SparkSession, labels: Collection[str] | None = None) -> None:
-        """Checks all sinks, and lets those that start for the first time look at what exists."""
-        for sink in self._sinks:
-            check_sink(sink.sink, sink.step.where)
+        """Lets the sinks that start for the first time look at what exists."""
         for sink in self._sinks:
             if labels is None or sink.step.label in labels:
                 try:

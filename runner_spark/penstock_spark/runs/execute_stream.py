@@ -24,6 +24,7 @@ from penstock_spark.checkpoints.custody.status import command_run
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.place import Place
+from penstock_spark.formats.registry import check_sink
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.frames import check_frames_in_run
 from penstock_spark.live.elements import composites_of, flows_of
@@ -98,6 +99,9 @@ def _start_query(plan: StreamPlan, context: Context, settings: SparkOptions, vie
     described = signature_of(plan, context.partitions, heartbeat, parallelism_of(context.spark))
     signature = {"spark": context.spark.version, **described}
     sinks = stream_sinks(plan, context.without)
+    for sink in sinks:
+        # A run that would be refused here may not end the run that holds the checkpoint.
+        check_sink(sink.sink, sink.step.where)
     writers: list[BatchWriter] = []
 
     def prepare(opened: Checkpoint) -> None:

@@ -1,5 +1,6 @@
 """Type hints: the types of a pipeline's elements, checked before anything runs (Beam's ``typehints``)."""
 
+from penstock.typehints.column_types import decimal_of as decimal_of
 from penstock.typehints.decorators import TypeCheckError as TypeCheckError
 from penstock.typehints.decorators import WithTypeHints as WithTypeHints
 from penstock.typehints.decorators import disable_type_annotations as disable_type_annotations

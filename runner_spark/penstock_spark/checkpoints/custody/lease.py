@@ -250,7 +250,7 @@ def _make_refusal(location: str, holder: Holder | None) -> CheckpointInUse:
 def _make_displaced_error(location: str, holder: Holder | None) -> CheckpointInUse:
     return CheckpointInUse(
         f"this run was displaced: the checkpoint {location} is now held by {holder or 'another run'}",
-        hint="you need not do anything: the other run continues from the last commit of this one",
+        hint="the other run continues from the last commit of this one; `penstock status` shows whether it runs",
     )
 
 
