@@ -91,7 +91,18 @@ def test_a_run_elsewhere_is_dead_if_it_gives_no_sign_of_life_while_somebody_watc
     lease.release()
 
 
-def test_a_run_that_takes_over_begins_when_the_other_has_stopped(tmp_path: Path) -> None:
+def test_a_run_that_takes_over_from_one_that_has_ended_does_not_say_that_it_waits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = DiskPlace(tmp_path)
+    take_lease(place, this_holder("first"), timing=QUICK).release()
+    take_lease(place, this_holder("second"), take_over=True, timing=QUICK).release()
+    assert caplog.messages == []
+
+
+def test_a_run_that_takes_over_begins_when_the_other_has_stopped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     place = DiskPlace(tmp_path)
     first = take_lease(place, this_holder("first"), timing=QUICK)
     taken: list[Lease] = []
@@ -111,6 +122,7 @@ def test_a_run_that_takes_over_begins_when_the_other_has_stopped(tmp_path: Path)
     # Its query may take longer to stop than the time after which a silent run is dead.
     taker.join(2 * QUICK.silence_seconds)
     assert not taken
+    assert "waiting until the run that holds it has stopped" in caplog.text
     first.release()
     taker.join()
     taken[0].check()

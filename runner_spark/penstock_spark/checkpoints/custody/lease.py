@@ -167,6 +167,8 @@ def find_holder(place: Place) -> FoundHolder:
 
 
 def _wait_until(is_free: Callable[[], bool], location: str) -> None:
+    if is_free():
+        return
     _LOGGER.warning("%s: waiting until the run that holds it has stopped", location)
     while not is_free():
         clock.sleep(0.05)
