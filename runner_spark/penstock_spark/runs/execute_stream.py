@@ -24,9 +24,9 @@ from penstock_spark.checkpoints.custody.status import command_run
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.place import Place
-from penstock_spark.formats.registry import check_sink
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.frames import check_frames_in_run
+from penstock_spark.formats.registry import check_sink
 from penstock_spark.live.elements import composites_of, flows_of
 from penstock_spark.live.server import SendCommand
 from penstock_spark.live.settings import machine_facts, settings_of
@@ -100,7 +100,7 @@ def _start_query(plan: StreamPlan, context: Context, settings: SparkOptions, vie
     signature = {"spark": context.spark.version, **described}
     sinks = stream_sinks(plan, context.without)
     for sink in sinks:
-        # A run that would be refused here may not end the run that holds the checkpoint.
+        # A run that is refused must not end the run that holds the checkpoint.
         check_sink(sink.sink, sink.step.where)
     writers: list[BatchWriter] = []
 

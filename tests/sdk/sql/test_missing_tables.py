@@ -23,6 +23,7 @@ def test_a_missing_table_is_a_field_of_the_error() -> None:
         assert error.missing_table == "gols"
 
 
+@pytest.mark.usefixtures("spark")
 def test_another_error_has_no_missing_table() -> None:
     goals = beam.Pipeline() | beam.Create([beam.Row(team="red")])
     with pytest.raises(SqlError) as refused:
