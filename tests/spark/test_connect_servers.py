@@ -75,7 +75,9 @@ print([name for name in sys.modules if name.startswith(("py4j", "pyspark.core"))
 
 def test_a_program_with_the_client_alone_names_its_server_in_three_ways(address: str) -> None:
     command = [sys.executable, "-c", PRELUDE + _THREE_WAYS, address]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    # PySpark refuses a second server in a process that began as a server of its own.
+    own = {name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_REMOTE"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=own)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["master", "SPARK_REMOTE", "spark", "[]"]
 
@@ -215,4 +217,4 @@ def test_the_figures_are_played_on_a_server(
         )
         == 0
     )
-    assert capsys.readouterr().out.splitlines()[-1].startswith("1 passed" if mode == "batch" else "2 passed")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2 passed, 0 failed")
