@@ -8,7 +8,10 @@ import pytest
 
 from tests.on_connect import EXPECTED_FAILURES, LEFT_OUT
 
-_TEXTS = {path.stem: path.read_text("utf-8") for path in Path(__file__).parent.rglob("test_*.py")}
+_TEXTS: dict[str, str] = {}
+for _path in Path(__file__).parent.rglob("test_*.py"):
+    # Modules of two folders may have one name, and then share their entries.
+    _TEXTS[_path.stem] = _TEXTS.get(_path.stem, "") + _path.read_text("utf-8")
 
 
 def _names_tests(key: str) -> bool:
