@@ -721,12 +721,11 @@ def test_a_program_whose_sink_is_refused_does_not_displace_the_run_that_holds_th
         flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--shuffle_partitions=2", *further]
         pipeline = beam.Pipeline(options=PipelineOptions(flags))
         lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream()
-        rows = lines | beam.Map(lambda line: kind(line, *further_of(kind))).with_output_types(kind)
+        rows = lines | beam.Map(lambda line: kind(line, *[1] * (len(kind._fields) - 1))).with_output_types(
+            kind
+        )
         _ = rows | "Write" >> WriteToDatabase(database.url, "scores")
         return pipeline.run()
-
-    def further_of(kind: Any) -> tuple[int, ...]:
-        return (1,) * (len(kind._fields) - 1)
 
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("blue\n")

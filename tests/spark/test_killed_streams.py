@@ -99,13 +99,15 @@ def lines_of(file: Path) -> list[str]:
 
 
 @contextmanager
-def started(*arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The program in a process group of its own, which is killed in the end."""
+def started(*arguments: str, log: Path, remote: str | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """The program in a process group of its own, which is killed in the end; it may run on a server."""
+    flags, variables = ((), {"SPARK_REMOTE": remote}) if remote else (("--fast_start",), {})
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), *arguments, "--fast_start"],
+            [sys.executable, str(PROGRAM), *arguments, *flags],
             stdout=output,
             stderr=output,
+            env={**os.environ, **variables},
             start_new_session=True,
         )
         try:

@@ -6,11 +6,10 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -19,12 +18,11 @@ import pytest
 from penstock_conformance.connect_server import started_server
 from tests.spark.test_killed_streams import (
     MOMENTS,
-    PROGRAM,
     WAIT_SECONDS_MAX,
     content_of,
     expected,
-    kill_all,
     source,
+    started,
     wait_for,
 )
 
@@ -35,28 +33,10 @@ pytestmark = pytest.mark.soak
 _NAME = "windows"
 
 
-@contextmanager
-def _run(address: str, folder: Path, scores: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A run of the program on a server, as a process that is killed in the end."""
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                str(PROGRAM),
-                _NAME,
-                str(scores),
-                str(folder / "out"),
-                str(folder / "checkpoint"),
-            ],
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "SPARK_REMOTE": address},
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            kill_all(process)
+def _run(
+    address: str, folder: Path, scores: Path, log: Path
+) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    return started(_NAME, str(scores), f"{folder}/out", f"{folder}/checkpoint", log=log, remote=address)
 
 
 def _comes_to(moment: str, folder: Path, process: subprocess.Popen[bytes]) -> bool:
@@ -67,9 +47,12 @@ def _comes_to(moment: str, folder: Path, process: subprocess.Popen[bytes]) -> bo
 def test_a_stream_whose_server_is_killed_says_so_and_continues_on_another_server(
     source: Path, expected: Callable[[str], dict[str, list[str]]], tmp_path: Path
 ) -> None:
-    log = tmp_path / "log"
     for moment in ("between two", "while one is written"):
-        with started_server("local[2,4]") as (server, address), _run(address, tmp_path, source) as process:
+        log = tmp_path / f"killed {moment}"
+        with (
+            started_server("local[2,4]") as (server, address),
+            _run(address, tmp_path, source, log) as process,
+        ):
             assert _comes_to(moment, tmp_path, process), log.read_text()
             os.killpg(server.pid, signal.SIGKILL)
             assert process.wait(WAIT_SECONDS_MAX) == 1
@@ -77,7 +60,8 @@ def test_a_stream_whose_server_is_killed_says_so_and_continues_on_another_server
             log.read_text().count("penstock.error.RunnerError: no Spark Connect server answers\n  in ") == 1
         )
         assert "(a stream continues from its checkpoint)" in log.read_text()
-    with started_server("local[2,4]") as (_, address), _run(address, tmp_path, source) as process:
+    log = tmp_path / "log"
+    with started_server("local[2,4]") as (_, address), _run(address, tmp_path, source, log) as process:
         assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
     assert content_of(tmp_path / "out" / _NAME) == expected(_NAME)
 
@@ -90,7 +74,7 @@ def test_a_stream_whose_connection_is_cut_for_some_seconds_goes_on(
         port = address.removeprefix("sc://localhost:").partition("/")[0]
         with _Cable(int(port)) as cable:
             through = address.replace(port, str(cable.port))
-            with _run(through, tmp_path, source) as process:
+            with _run(through, tmp_path, source, log) as process:
                 for moment in ("between two", "while one is written"):
                     assert _comes_to(moment, tmp_path, process), log.read_text()
                     cable.cut(6)

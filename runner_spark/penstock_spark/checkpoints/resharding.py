@@ -31,7 +31,7 @@ from penstock_spark.files.file_store import SparkFiles, files_of_spark
 from penstock_spark.session.backends import backend_of, is_local_session, map_in_arrow
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.worker_socket import acknowledge_each
-from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
+from penstock_spark.shipping.import_paths import import_like_driver, ship_packages, worker_sys_path
 from penstock_spark.stream.level_processor import ROWS, SHARD_STATE
 from penstock_spark.stream.resharding.merged_headers import Resharding, merged_headers
 from penstock_spark.stream.resharding.moved_pages import Waits, names_in, pieces, waits_of
@@ -185,8 +185,7 @@ class Rewriting:
         """Writes the state as rows for the new operators."""
         rows = [(*_NOWHERE, b"")]
         keys = shard_keys(self.new["shards"])
-        local = is_local_session(self.spark)
-        if not local:
+        if not is_local_session(self.spark):
             ship_packages(self.spark)
         frames = []
         for level in self._levels:
@@ -197,7 +196,7 @@ class Rewriting:
             for key, header in zip(keys, merged_headers(headers, self._division), strict=True):
                 rows.append((level, key, seed_of_header(header, waits)))
             labels = self._labels(level)
-            function = _cutting(level, labels, self._division, waits, driver_sys_path() if local else ())
+            function = _cutting(level, labels, self._division, waits, worker_sys_path(self.spark))
             frames.append(map_in_arrow(frame, function, ROWS))
         columns = zip(zip(*rows, strict=True), _SCHEMA, strict=True)
         told = pa.Table.from_arrays([pa.array(own, field.type) for own, field in columns], schema=_SCHEMA)
@@ -250,7 +249,7 @@ class Rewriting:
         session = backend_of(self.spark).clone(conf)
         frame, reports = session.readStream.schema(ROWS).parquet(seeds), backend_of(session).reports()
         for levels in reversed(levels_of_operators(self.new)):
-            sys_path = driver_sys_path() if is_local_session(self.spark) else ()
+            sys_path = worker_sys_path(self.spark)
             processor = SeedProcessor(levels, self.new["shards"], sys_path)
             frame = reports.transform_with_state(frame, partial(_silent, processor), ROWS, SHARD_STATE)
         writer = frame.writeStream.format("noop").option("checkpointLocation", self.target)
@@ -302,8 +301,8 @@ class Rewriting:
 
     def _tally(self, location: str, plan: Signature, level: int) -> dict[str, tuple[int, int]]:
         """Returns, for each grouping, the number of keys (in each window), and a sum by which keys differ."""
-        pages, local = self._pages(location, plan, level), is_local_session(self.spark)
-        function = _tallying(self._labels(level), self._division, driver_sys_path() if local else ())
+        pages = self._pages(location, plan, level)
+        function = _tallying(self._labels(level), self._division, worker_sys_path(self.spark))
         told = map_in_arrow(pages, function, "grouping string, number long, total long")
         sums = told.groupBy("grouping").sum("number", "total").collect()
         # A step for which nothing waits any more has a page that says so, and needs none in the new folder.

@@ -36,7 +36,7 @@ from penstock_spark.session.backends import backend_of, is_local_session, map_in
 from penstock_spark.session.session import SessionOptions, session_for
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.worker_socket import acknowledge_each
-from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
+from penstock_spark.shipping.import_paths import import_like_driver, ship_packages, worker_sys_path
 from penstock_spark.stream.shards.keys import state_of
 from penstock_spark.stream.shards.waiting import WaitingPage, show_waiting_page
 from penstock_spark.stream.shards.waiting_state import label_of_waiting, waiting_label
@@ -151,11 +151,10 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
     pages = _pages(spark, checkpoint)
     if pages is None:
         return spark.createDataFrame([], _COLUMNS)
-    local = is_local_session(spark)
     backend_of(spark).check_workers()
-    if not local:
+    if not is_local_session(spark):
         ship_packages(spark)
-    function = _table_function(_groupings(checkpoint.plan), driver_sys_path() if local else ())
+    function = _table_function(_groupings(checkpoint.plan), worker_sys_path(spark))
     rows: DataFrame = map_in_arrow(pages, function, _COLUMNS)
     return rows
 

@@ -175,9 +175,7 @@ def say_still_reading(is_drain: bool, places: Sequence[str]) -> str:
       at step 'Lines' (game.py:3)
       hint: wait until it ends; with a --checkpoint_location, you can also stop it, and the next run reads the rest
     """
-    what = (
-        f"the stream still reads what was available {'when its drain began' if is_drain else 'at its start'}"
-    )
+    what = f"the stream still reads what was available {_since(is_drain)}"
     hint = "wait until it ends; with a --checkpoint_location, you can also stop it, and the next run reads the rest"
     return three_parts(what, where=", ".join(places), hint=hint)
 
@@ -197,8 +195,7 @@ def say_cancelled_early(is_drain: bool, places: Sequence[str], is_kept: bool) ->
     """
     where = ", ".join(places) or "in the windows that were open"
     if places:
-        since = "when its drain began" if is_drain else "at its start"
-        what = f"the stream was cancelled, and perhaps has not read all that was available {since}"
+        what = f"the stream was cancelled, and perhaps has not read all that was available {_since(is_drain)}"
     elif is_drain:
         what = "the stream was cancelled before all windows of its drain had fired"
     else:
@@ -208,3 +205,7 @@ def say_cancelled_early(is_drain: bool, places: Sequence[str], is_kept: bool) ->
     if not is_kept:
         hint = "pass --checkpoint_location, so that the next run continues; without one, it begins again"
     return three_parts(what, where=where, hint=hint)
+
+
+def _since(is_drain: bool) -> str:
+    return "when its drain began" if is_drain else "at its start"

@@ -25,7 +25,7 @@ from penstock_spark.runs.open_session import OpenSession
 from penstock_spark.runs.result import SparkResult
 from penstock_spark.session.backends import backend_of, is_local_session
 from penstock_spark.session.job_tags import cancel_on_signals, tag_of
-from penstock_spark.shipping.import_paths import driver_folder, driver_sys_path, work_in
+from penstock_spark.shipping.import_paths import driver_folder, work_in, worker_sys_path
 from penstock_spark.shipping.registrations import (
     WithRegistrations,
     list_registered_objects,
@@ -112,7 +112,7 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
         # A recording shows elements one by one.
         without=settings.switched_off() | ({"early_combining"} if settings.record_events else set()),
         recorded=settings.record_events or 0,
-        sys_path=driver_sys_path() if local else (),
+        sys_path=worker_sys_path(spark),
         scans=dict(opened.scans),
         streams=dict(opened.streams),
     )

@@ -71,6 +71,11 @@ def driver_sys_path() -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry for entry in entries if os.path.exists(entry)))
 
 
+def worker_sys_path(spark: SparkSession) -> tuple[str, ...]:
+    """Returns `driver_sys_path` for the workers of a local session; the workers of a cluster get nothing of it."""
+    return driver_sys_path() if backend_of(spark).is_local else ()
+
+
 def import_like_driver(sys_path: tuple[str, ...]) -> None:
     """Appends the folders of `driver_sys_path` to a worker's import path, so that the worker's own folders come first.
 

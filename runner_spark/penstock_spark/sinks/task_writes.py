@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
-from penstock_spark.session.backends import is_local_session, map_in_arrow
+from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.session.spark_versions import repartition_by_number
-from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
+from penstock_spark.shipping.import_paths import import_like_driver, worker_sys_path
 from penstock_spark.worker.batch import loads
 from penstock_spark.worker.programs import dumps_for_workers
 
@@ -37,7 +37,7 @@ def write_in_tasks(
     if parts is not None:
         frame = repartition_by_number(frame, parts, frame[part])
     spark = frame.sparkSession
-    sys_path = driver_sys_path() if is_local_session(spark) else ()
+    sys_path = worker_sys_path(spark)
     function = _in_task(dumps_for_workers((write, where, current_reporting()), spark), sys_path)
     map_in_arrow(frame, function, "written long").write.format("noop").mode("overwrite").save()
 

@@ -30,7 +30,7 @@ def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str 
 
 
 def find_slip(name: str, names: Iterable[str]) -> str | None:
-    """Returns the known name that `name` is but for a slip of the hand; None if there is none.
+    """Returns the known name that `name` misspells by a slip of the hand; None if there is none.
 
     A slip leaves out, adds or changes a letter, or swaps two; names of eight letters or more may have two slips. In a
     name of less than six letters, a changed letter makes another word.

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from penstock.io.formats.text_rows import ReadWithRejects
 
 
+CLASSES = (int, float, bool, str, datetime.datetime, datetime.date, decimal.Decimal)
+CLASSES_SHOWN = "int, float, bool, str, datetime.datetime, datetime.date or decimal.Decimal"
+"""The classes of values that a program may declare for a column of CSV."""
+
+
 @dataclass(frozen=True)
 class CsvSource(RecordFileSource):
     """CSV files as rows; see `ReadFromCsv`.
@@ -76,14 +81,18 @@ class CsvSource(RecordFileSource):
 def _class_in_csv(name: str, declared: object, where: str) -> type | None:
     """The class of the values of a declared field; None if any value will do."""
     plain = without_none(declared)
-    if plain in (int, float, bool, str, datetime.datetime, datetime.date, decimal.Decimal):
+    if plain in CLASSES:
         assert isinstance(plain, type)
         return plain
     if plain in (object, typehints.Any):
         return None
     what = f"the field {name} is declared {show_type(plain)}, and no value of CSV has this type"
-    hint = "declare int, float, bool, str, datetime.datetime, datetime.date or decimal.Decimal, and convert the value "
-    raise refusal(TypeCheckError, what, where=where, hint=hint + "with beam.Map")
+    raise refusal(
+        TypeCheckError,
+        what,
+        where=where,
+        hint=f"declare {CLASSES_SHOWN}, and convert the value with beam.Map",
+    )
 
 
 class CsvSink(TextRowsSink):

@@ -13,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from penstock.error import refusal
+from penstock.io.csvio import CLASSES_SHOWN
 from penstock.values import types as value_types
 from penstock.values.types import ValueType
 from penstock_spark.columns.types import spark_type_of, spelling_of_hint
@@ -89,7 +90,7 @@ def _asked(dtype: Any, name: str, where: str) -> str | None:
             ValueError,
             f"the dtype {kind!r} of {name} is not supported",
             where=where,
-            hint="use int, float, bool, str, datetime.datetime, datetime.date or decimal.Decimal",
+            hint=f"use {CLASSES_SHOWN}",
         )
     return known
 

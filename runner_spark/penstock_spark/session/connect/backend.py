@@ -192,6 +192,11 @@ class ConnectBackend(Backend):
 
     def session_of_queries(self, settings: Mapping[str, str], where: str) -> SparkSession:
         # A query runs in the session of its readers, by the settings of that.
+        self._check_settings(settings, where)
+        return self.spark
+
+    def _check_settings(self, settings: Mapping[str, str], where: str) -> None:
+        """Raises UnsupportedByRunner if the session has other settings."""
         for name, value in settings.items():
             # With a default, a server returns it even where Spark has one of its own.
             found = self.spark.conf.get(name)
@@ -201,11 +206,10 @@ class ConnectBackend(Backend):
                     where=where,
                     hint=f"call spark.conf.set({name!r}, {value!r}) before the pipeline runs",
                 )
-        return self.spark
 
     def bind_in_utc(self, make: Callable[[], DataFrame]) -> DataFrame:
         # The server binds expressions to the zone that the session has when the frame runs.
-        self.session_of_queries(
+        self._check_settings(
             {TIME_ZONE: "UTC"}, "in the Spark Connect session that the pipeline would run in"
         )
         return make()
