@@ -65,11 +65,10 @@ class ValueTypeConstraint(TypeConstraint):
 def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
     """Returns the type of decimals with at most `precision` digits, of which `scale` are after the point.
 
-    >>> from typing import NamedTuple
-    >>> class Order(NamedTuple):
-    ...     amount: decimal_of(10, 2)
-    >>> Order.__annotations__["amount"] == decimal_of(10, 2)
-    True
+    A named tuple declares it as any type: ``amount: decimal_of(10, 2)``.
+
+    >>> decimal_of(10, 2)
+    Decimal(10, 2)
     """
     return ValueTypeConstraint(decimal.Decimal, "Decimal", precision, scale)
 
