@@ -175,9 +175,29 @@ SUBJECT = Subject(
             see="""
                 ValueError: line 2 of scores.csv cannot be read: the value of team is not of type int
                   at step 'Read' (game.py:1)
-                  hint: correct the type of the column, or pass rejects=True, which keeps such lines apart
+                  hint: correct the type of the field, or pass rejects=True, which keeps such records apart
                 """,
             files={"scores.csv": "team,points\nred,3\n"},
+            on_spark=True,
+        ),
+        Row(
+            "an empty field of CSV whose declared type excludes None",
+            write="""
+                from typing import NamedTuple
+
+                class Score(NamedTuple):
+                    team: str
+                    points: int | None
+
+                p | "Read" >> beam.io.ReadFromCsv("scores.csv").with_output_types(Score) | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: line 3 of scores.csv cannot be read: the value of team is missing, and its type str excludes None
+                  at step 'Read' (game.py:7)
+                  hint: declare team: str | None, pass keep_default_na=False, which reads an empty field as '', or pass rejects=True, which keeps such records apart
+                """,
+            files={"scores.csv": "team,points\nred,\n,3\n"},
             on_spark=True,
         ),
         Row(
@@ -220,6 +240,26 @@ SUBJECT = Subject(
                   hint: each line is one JSON object; with lines=False each file is a list of objects; or pass rejects=True, which keeps such records apart
                 """,
             files={"scores.json": '{"team": "red"}\n{"team": \n'},
+            on_spark=True,
+        ),
+        Row(
+            "a field of JSON whose declared type excludes None",
+            write="""
+                from typing import NamedTuple
+
+                class Score(NamedTuple):
+                    team: str
+                    points: float
+
+                p | "Read" >> beam.io.ReadFromJson("scores.json").with_output_types(Score) | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: line 2 of scores.json cannot be read: the value of points is missing, and its type float excludes None
+                  at step 'Read' (game.py:7)
+                  hint: declare points: float | None, or pass rejects=True, which keeps such records apart
+                """,
+            files={"scores.json": '{"team": "red", "points": 1}\n{"team": "blue"}\n'},
             on_spark=True,
         ),
         Row(

@@ -10,9 +10,9 @@ from typing import Any
 
 from penstock.io.csvio import CsvSource
 from penstock.io.jsonio import JsonSource
-from penstock.io.rejects import say_why
 from penstock_spark.formats import json as json_format
 from penstock_spark.formats.csv.sample import type_of_csv
+from penstock_spark.sources.decoding import explain
 from tests.fuzzing.chance import Chance
 from tests.fuzzing.refused import each_seed, result_or_refusal, seeds
 
@@ -29,7 +29,7 @@ def rows_of(source: JsonSource, texts: list[bytes]) -> list[dict[str, Any]]:
         return [each for text in texts for each in json_format._objects_in(text, source)]
     except ValueError as error:
         where = "at step 'Read' (game.py:1)"
-        raise json_format._make_malformed_error(say_why(error), "a.json", 1, where) from error
+        raise explain(error, "a.json", 1, where, json_format._HINT) from error
 
 
 @seeds(500, 50_000)

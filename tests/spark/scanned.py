@@ -17,7 +17,7 @@ WHERE = "at step 'Read' (game.py:41)"
 
 def elements(scan: Scan) -> list[Any]:
     """Runs the reader where the runner does: in each task, over the task's batches in order."""
-    frame, make_reader = with_plain_names(scan.frame, scan.make_reader)
+    frame, make_reader = with_plain_names(scan.decoded_frame, scan.make_reader)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read = make_reader()

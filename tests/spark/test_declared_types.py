@@ -45,8 +45,17 @@ _TEXTS = {
         "-.5 ": Decimal("-0.5"),
         "+007.": Decimal(7),
         "99999999999999999999.999999999999999999": Decimal("9" * 20 + "." + "9" * 18),
+        "0.5" + "0" * 18: Decimal("0.5"),
         **dict.fromkeys(["1e3", "1,5", "1" * 21, "0." + "1" * 19, ".", "NaN"]),
     },
+    "decimal(4,2)": {
+        "12.50": Decimal("12.5"),
+        "-.5 ": Decimal("-0.5"),
+        "+0012.": Decimal(12),
+        "12.5000": Decimal("12.5"),
+        **dict.fromkeys(["123", "1.255", "1e1", ".", "-", "NaN"]),
+    },
+    "decimal(2,2)": {"0.25": Decimal("0.25"), "00": Decimal(0), **dict.fromkeys(["1", "1.25", "0.255", "."])},
 }
 
 
@@ -54,7 +63,7 @@ class Sale(NamedTuple):
     item: str
     at: datetime.datetime
     day: datetime.date | None
-    price: Decimal
+    price: Decimal | None
     weight: float
 
 
@@ -79,7 +88,7 @@ _GOOD = [
 ]
 _BAD = [
     (4, "day", "the value of day is not of type date"),
-    (5, "price", "the value of price is not of type decimal"),
+    (5, "price", "the value of price is not of type Decimal"),
     (6, "at", "the value of at is not of type datetime"),
     (7, "weight", "the value of weight is not of type float"),
 ]
@@ -135,7 +144,7 @@ def test_a_declared_type_is_the_type_of_the_values(in_zone, tmp_path) -> None:
         (tmp_path / "a.csv").write_text("\n".join([*_LINES[:3], line]))
         with pytest.raises(ValueError, match=f"line 4 of .*a.csv cannot be read: {why}") as refused:
             open_source(_expanded(read), in_zone, WHERE)
-        assert "correct the type of the column" in str(refused.value), (number, name)
+        assert "correct the type of the field" in str(refused.value), (number, name)
 
 
 @pytest.mark.parametrize("where", ["on the read", "on the stream"])

@@ -7,6 +7,7 @@ import functools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -45,7 +46,7 @@ _LINES = {"lineSep": "\n"}
 _LINES_LOOKED_AT = 2_000_000
 """The maximum number of lines that the driver looks at to find the number of a wrong one."""
 
-_FOUND = "number long, name string, file string, problem string"
+_FOUND = "number long, name string, file string, problem string, hint string"
 
 
 def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
@@ -58,8 +59,7 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     found, problems = _survey(frame, source, files)
     fields = values.others(found)
     if problems:
-        file, problem = problems[0]
-        raise _make_malformed_error(problem, file, _first_wrong_line(spark, source, file, files), where)
+        raise _make_malformed_error(spark, source, files, problems[0], where)
     _check_fields(source, fields, where)
     namer = files.namer()
     return Scan(frame, lambda: _JsonDecoder(source, fields, values, namer), check=check)
@@ -83,22 +83,29 @@ _HINT = "each line is one JSON object; with lines=False each file is a list of o
 _HINT += "keeps such records apart"
 
 
-def _make_malformed_error(problem: str, file: str, line: int | None, where: str) -> Exception:
-    return explain(ValueError(problem), file, line, where, _HINT)
+def _make_malformed_error(
+    spark: SparkSession, source: JsonSource, files: Files, found: tuple[str, Unreadable], where: str
+) -> Exception:
+    """The error for a file and what is wrong in it; it names the first wrong line, if that is found soon."""
+    file, problem = found
+    line, first = _first_wrong_line(spark, source, file, files)
+    return explain(first or problem, file, line, where, _HINT)
 
 
-def _first_wrong_line(spark: SparkSession, source: JsonSource, file: str, files: Files) -> int | None:
-    """The number of the first line of a file that is not an object; None if each file is one text."""
+def _first_wrong_line(
+    spark: SparkSession, source: JsonSource, file: str, files: Files
+) -> tuple[int | None, ValueError | None]:
+    """The number of the first wrong line of a file, and what is wrong; None if each file is one text."""
     if not source.lines:
-        return None
+        return None, None
     with files.store(spark).open(file) as stored:
         content = open_for_reading(stored, CompressionTypes.detect_compression_type(file))
         for number, line in enumerate(islice(content, _LINES_LOOKED_AT), 1):
             try:
-                _check_names(_objects_in(line, source))
-            except ValueError:
-                return number
-    return None
+                _check_names(_objects_in(line.removesuffix(b"\n"), source))
+            except ValueError as error:
+                return number, error
+    return None, None
 
 
 def _text_of(source: JsonSource) -> tuple[str, Column]:
@@ -116,13 +123,15 @@ def _texts(spark: SparkSession, files: Files, source: JsonSource) -> DataFrame:
 
 def _survey(
     frame: DataFrame, source: JsonSource, files: Files
-) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """The fields of all objects, and the problem of each wrong file."""
+) -> tuple[tuple[str, ...], list[tuple[str, Unreadable]]]:
+    """The fields of all objects and the declared ones, and the problem of each wrong file."""
     found = map_in_arrow(frame, _Survey(source, files.namer()), _FOUND).collect()
     # The order in which the first file has them; a field that only other files have comes after.
     named = sorted((row for row in found if row.name), key=lambda row: (row.file, row.number))
-    problems = sorted((row.file, row.problem) for row in found if row.problem)
-    return tuple(dict.fromkeys(row.name for row in named)), problems
+    wrong = sorted((row for row in found if row.problem), key=lambda row: (row.file, row.problem))
+    problems = [(row.file, Unreadable(row.problem, hint=row.hint)) for row in wrong]
+    declared = (name for name, _ in source.declared)
+    return tuple(dict.fromkeys([*(row.name for row in named), *declared])), problems
 
 
 def _unpack(text: bytes, file: str, source: JsonSource) -> bytes:
@@ -142,8 +151,20 @@ def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     plain = text.decode(source.encoding).removeprefix("\ufeff")
     if source.lines and not plain.strip():
         return []
+    objects = _parsed(plain, source)
+    if not source.declared:
+        return objects
+    values = source.declared_values
+    if values.exact:
+        # A float would lose digits of a decimal, and other fields are floats.
+        for each, exact in zip(objects, _parsed(plain, source, parse_float=Decimal), strict=True):
+            each.update((name, exact[name]) for name in values.exact & exact.keys())
+    return values.of_all(objects)
+
+
+def _parsed(text: str, source: JsonSource, **options: Any) -> list[dict[str, Any]]:
     try:
-        parsed = json.loads(plain)
+        parsed = json.loads(text, **options)
     except RecursionError:
         raise Unreadable("the record is nested too deeply") from None
     objects = parsed if isinstance(parsed, list) and not source.lines else [parsed]
@@ -172,7 +193,7 @@ class _Survey:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         names: dict[str, tuple[int, str]] = {}
-        problems: dict[str, str] = {}
+        problems: dict[str, ValueError] = {}
         for batch in acknowledge_each(batches):
             strings, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             for text, file in zip(strings, files, strict=True):
@@ -184,15 +205,18 @@ class _Survey:
                         for name in each:
                             names.setdefault(name, (len(names), file))
                 except ValueError as error:
-                    problems.setdefault(file, say_why(error))
-        found: list[tuple[int, str | None, str, str | None]]
-        found = [(number, name, self.namer(file), None) for name, (number, file) in names.items()]
-        found += [(0, None, self.namer(file), problem) for file, problem in problems.items()]
-        columns = list(zip(*found, strict=True)) or [(), (), (), ()]
-        types = [pa.int64(), pa.string(), pa.string(), pa.string()]
+                    problems.setdefault(file, error)
+        found: list[tuple[int, str | None, str, str | None, str | None]]
+        found = [(number, name, self.namer(file), None, None) for name, (number, file) in names.items()]
+        found += [
+            (0, None, self.namer(file), say_why(error), getattr(error, "hint", None))
+            for file, error in problems.items()
+        ]
+        columns = list(zip(*found, strict=True)) or [(), (), (), (), ()]
+        types = [pa.int64(), *[pa.string()] * 4]
         yield pa.RecordBatch.from_arrays(
             [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)],
-            names=["number", "name", "file", "problem"],
+            names=["number", "name", "file", "problem", "hint"],
         )
 
 
@@ -280,12 +304,12 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
     files = stream_files(stream, source.file_pattern, where)
     present = files.present(spark)
     # Texts that are not objects are rejects, or errors, when the stream reads them.
-    named, problems = _survey(_texts(spark, present, source), source, present) if present.paths else ((), [])
+    named, problems = tuple(name for name, _ in source.declared), list[tuple[str, Unreadable]]()
+    if present.paths:
+        named, problems = _survey(_texts(spark, present, source), source, present)
     fields = values.others(named)
-    if problems and not fields:
-        file, problem = problems[0]
-        if not stream.is_bounded:
-            raise _make_malformed_error(problem, file, _first_wrong_line(spark, source, file, present), where)
+    if problems and not fields and not stream.is_bounded:
+        raise _make_malformed_error(spark, source, present, problems[0], where)
     if not fields and not stream.is_bounded:
         hint = "put a file there before the pipeline starts, or read lines with ReadFromText and parse them"
         raise make_schema_error("fields", files, hint)

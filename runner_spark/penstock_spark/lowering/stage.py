@@ -156,7 +156,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             return _inline(((_edge(step), context.written[step.label]),), context)
         case Scan(step):
             scan = context.scans[step.label]
-            frame, make_reader = with_plain_names(scan.frame, scan.make_reader)
+            frame, make_reader = with_plain_names(scan.decoded_frame, scan.make_reader)
             return frame, (ScanRoot(_edge(step), make_reader, step.where),), 1
         case Query(step):
             frame = context.scans[step.label].frame

@@ -119,6 +119,8 @@ def find_runs(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], in
 def explain(error: Exception, file: str, line: int | None, where: str, hint: str) -> Exception:
     """Returns the error of a record that cannot be read, with its file and its line, and of the same type if possible.
 
+    An error may have a hint of its own.
+
     >>> print(explain(ValueError("the record is not JSON"), "/a.json", 7, "at step 'Read'", "correct it"))
     line 7 of /a.json cannot be read: the record is not JSON
       at step 'Read'
@@ -130,6 +132,7 @@ def explain(error: Exception, file: str, line: int | None, where: str, hint: str
     else:
         what = f"line {line} of {file} cannot be read: {reason}"
     kind: type[Exception] = ValueError if isinstance(error, Unreadable | KeyError) else type(error)
+    hint = getattr(error, "hint", None) or hint
     try:
         return refusal(kind, what, where=where, hint=hint)
     except TypeError:

@@ -55,6 +55,13 @@ class Scan:
     has_columns: bool = True
     # The number of rows, and the range of numbers in columns, as far as files show them.
     bounds: Bounds = UNBOUNDED
+    # What the function takes batches of, if columns would change the values: their text. None for the frame.
+    to_decode: DataFrame | None = None
+
+    @property
+    def decoded_frame(self) -> DataFrame:
+        """The frame whose batches the function takes."""
+        return self.frame if self.to_decode is None else self.to_decode
 
     @property
     def make_reader(self) -> Callable[[], Reader]:

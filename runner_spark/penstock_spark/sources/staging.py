@@ -64,7 +64,7 @@ def stage_bounded(
     files.make(folder)
     # A task of a run that was cut off may still write, but to a different folder than this run.
     staged, pages = f"{folder}/_staged-{identifier()}", f"{folder}/pages"
-    plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
+    plain, make_reader = with_plain_names(scan.decoded_frame, scan.make_reader)
     program = dumps(_Paging(make_reader, where))
     frame = map_in_arrow(plain, _paging_function(program, sys_path), PAGES)
     frame.write.options(**_WRITER).parquet(staged)

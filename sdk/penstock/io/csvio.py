@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from penstock.error import refusal
+from penstock.io.formats.declared_fields import check_digits, digits_of, show_field_type
 from penstock.io.formats.file_formats import RecordFileSource
 from penstock.io.formats.partition_folders import partition_columns
 from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 
 CLASSES = (int, float, bool, str, datetime.datetime, datetime.date, decimal.Decimal)
-CLASSES_SHOWN = "int, float, bool, str, datetime.datetime, datetime.date or decimal.Decimal"
-"""The classes of values that a program may declare for a column of CSV."""
+CLASSES_SHOWN = "int, float, bool, str, datetime.datetime, datetime.date, decimal.Decimal or decimal_of(10, 2)"
+"""The types of values that a program may declare for a column of CSV."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,13 @@ class CsvSource(RecordFileSource):
         asked = options.get("dtype")
         kinds: dict[str, Any] = dict(asked) if isinstance(asked, dict) else {}
         for name, hint in row.fields:
-            wanted = None if name in added else _class_in_csv(name, hint, where)
+            wanted = None if name in added else _type_in_csv(name, hint, where)
             if wanted is None:
                 continue
             given = kinds.get(name) if isinstance(asked, dict) or asked is None else asked
-            if given not in (None, wanted, wanted.__name__):
-                shown = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
-                what = f"the field {name} is declared {wanted.__name__}, but dtype says {shown}"
+            if given not in (None, wanted, show_field_type(wanted)):
+                shown = given if isinstance(given, str) else show_field_type(given)
+                what = f"the field {name} is declared {show_field_type(wanted)}, but dtype says {shown}"
                 raise refusal(ValueError, what, where=where, hint=f"leave {name} out of dtype")
             kinds[name] = wanted
         columns = [name for name, _ in row.fields if name != self.filename_column]
@@ -75,14 +76,15 @@ class CsvSource(RecordFileSource):
             options["usecols"] = columns
         if kinds:
             options["dtype"] = kinds
-        return replace(self, options=tuple(sorted(options.items())))
+        declared = tuple((name, hint) for name, hint in row.fields if name not in added)
+        return replace(self, options=tuple(sorted(options.items())), declared=declared)
 
 
-def _class_in_csv(name: str, declared: object, where: str) -> type | None:
-    """The class of the values of a declared field; None if any value will do."""
+def _type_in_csv(name: str, declared: object, where: str) -> Any:
+    """The type of the values of a declared field; None if any value will do."""
     plain = without_none(declared)
-    if plain in CLASSES:
-        assert isinstance(plain, type)
+    check_digits(name, plain, where)
+    if plain in CLASSES or digits_of(plain) is not None:
         return plain
     if plain in (object, typehints.Any):
         return None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from penstock.error import refusal
+from penstock.io.formats.declared_fields import check_digits
 from penstock.io.formats.file_formats import RecordFileSource
+from penstock.io.formats.json_values import DeclaredValues, is_decimal
 from penstock.io.formats.partition_folders import partition_columns
 from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
 from penstock.typehints.constraints import is_consistent_with, show_type
@@ -32,16 +35,29 @@ class JsonSource(RecordFileSource):
 
     has_fields = True
 
+    @cached_property
+    def declared_values(self) -> DeclaredValues:
+        """What checks the objects by the declared fields."""
+        return DeclaredValues(self.declared)
+
     def with_declared_type(self, row: RowTypeConstraint, found: object, where: str) -> JsonSource:
-        """Refuses declared types that the values do not have: JSON has its own types, and nothing is converted."""
+        """Returns the source with the declared fields, whose values must have these types.
+
+        JSON has its own types: it refuses the ones that its values do not have. Only decimals are made of others.
+        """
         known = dict(found.fields) if isinstance(found, RowTypeConstraint) else {}
         for name, hint in row.fields:
             declared, own = without_none(hint), without_none(known.get(name))
+            check_digits(name, declared, where)
+            if own in (int, float, str) and is_decimal(declared):
+                continue
             if own in (str, int, float, bool) and not is_consistent_with(own, declared):
                 what = f"the field {name} is declared {show_type(declared)}, but is {own.__name__} in {self.describe()}"
                 fix = f"declare {name}: {own.__name__}, and convert the value with beam.Map"
                 raise refusal(TypeCheckError, what, where=where, hint=fix)
-        return self
+        return replace(
+            self, declared=tuple((name, hint) for name, hint in row.fields if name not in self.partition_by)
+        )
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.lines:

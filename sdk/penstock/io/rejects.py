@@ -109,14 +109,15 @@ class Rejected:
 
 
 class Unreadable(ValueError):
-    """Says why a record does not fit: a clause for people, and the field that is wrong."""
+    """Says why a record does not fit: a clause for people, the field that is wrong, and perhaps what to do."""
 
-    def __init__(self, reason: str, field: str | None = None) -> None:
+    def __init__(self, reason: str, field: str | None = None, hint: str | None = None) -> None:
         super().__init__(reason)
         self.field = field
+        self.hint = hint
 
-    def __reduce__(self) -> tuple[type[Unreadable], tuple[str, str | None]]:
-        return type(self), (str(self), self.field)
+    def __reduce__(self) -> tuple[type[Unreadable], tuple[str, str | None, str | None]]:
+        return type(self), (str(self), self.field, self.hint)
 
 
 def reject(source: str, position: Position, raw: object, error: BaseException) -> RejectedRecord:

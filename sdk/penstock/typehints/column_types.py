@@ -46,6 +46,11 @@ class ValueTypeConstraint(TypeConstraint):
     def _mismatch(self, instance: object) -> str | None:
         return describe_mismatch(self.value_class, instance)
 
+    def __or__(self, other: Hint) -> Hint:
+        return union_of([self, other])
+
+    __ror__ = __or__
+
     def _key(self) -> tuple[object, ...]:
         return self.value_class, self.kind, self.parameters
 
@@ -67,8 +72,8 @@ def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
 
     A named tuple declares it as any type: ``amount: decimal_of(10, 2)``.
 
-    >>> decimal_of(10, 2)
-    Decimal(10, 2)
+    >>> decimal_of(10, 2), decimal_of(10, 2) | None
+    (Decimal(10, 2), Union[<class 'NoneType'>, Decimal(10, 2)])
     """
     return ValueTypeConstraint(decimal.Decimal, "Decimal", precision, scale)
 

@@ -11,9 +11,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType
 
 from penstock.error import refusal
 from penstock.io.csvio import CLASSES_SHOWN
+from penstock.io.formats.declared_fields import digits_of
+from penstock.typehints.column_types import decimal_of
 from penstock.values import types as value_types
 from penstock.values.types import ValueType
 from penstock_spark.columns.types import spark_type_of, spelling_of_hint
@@ -37,11 +40,11 @@ VALUES = {
 }
 """The types of values, by the kinds of columns: a long int may have more than 64 bits."""
 
-DECLARED_ONLY = ("datetime", "date", "decimal")
-"""The kinds that no column has unless the user says so."""
+_DECLARED_ONLY = ("datetime", "date", "decimal")
 
-IN_SPARK = {kind: spark_type_of(_leaving(value)) for kind, value in VALUES.items()}
-"""Spark's types for the values of each kind."""
+_IN_SPARK = {kind: spark_type_of(_leaving(value)) for kind, value in VALUES.items()}
+_WITH_DIGITS = re.compile(r"decimal\((\d+),(\d+)\)")
+"""A kind of decimals with a number of digits, and of those after the point."""
 
 INT = r"^\s*[+-]?[0-9]+\s*$"
 FLOAT = (
@@ -51,6 +54,13 @@ BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
 _DAY = r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
 _ZONE = r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
+
+
+def _decimals(digits: int, scale: int) -> str:
+    """The pattern of decimals that a column with so many digits, and so many of them after the point, holds."""
+    return rf"^\s*[+-]?(?=\.?[0-9])0*[0-9]{{0,{digits - scale}}}(?:\.[0-9]{{0,{scale}}}0*)?\s*$"
+
+
 _PATTERNS = {
     "int": INT,
     "long int": INT,
@@ -58,21 +68,54 @@ _PATTERNS = {
     "bool": BOOL,
     "datetime": rf"^\s*{_DAY}(?:[T ]{_CLOCK}(?:{_ZONE})?)?\s*$",
     "date": rf"^\s*{_DAY}\s*$",
-    # As many digits as a column of decimals has.
-    "decimal": r"^\s*[+-]?0*(?:[0-9]{1,20}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})\s*$",
-}
-_KINDS = {
-    int: "int",
-    float: "float",
-    bool: "bool",
-    str: "str",
-    object: "str",
-    datetime.datetime: "datetime",
-    datetime.date: "date",
-    Decimal: "decimal",
+    "decimal": _decimals(value_types.DECIMAL_DIGITS, value_types.DECIMAL_SCALE),
 }
 _NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool", "str": "str"}
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def hint_of(kind: str) -> Any:
+    """The type hint of the values of a kind.
+
+    >>> hint_of("long int"), hint_of("decimal(10,2)")
+    (<class 'int'>, Decimal(10, 2))
+    """
+    digits = _WITH_DIGITS.fullmatch(kind)
+    return VALUES[kind].hint if digits is None else decimal_of(int(digits[1]), int(digits[2]))
+
+
+def kind_of_hint(hint: Any) -> str | None:
+    """The kind of values with a type hint; None if CSV has no such values.
+
+    >>> kind_of_hint(int), kind_of_hint(hint_of("decimal(10,2)")), kind_of_hint(list)
+    ('int', 'decimal(10,2)', None)
+    """
+    digits = digits_of(hint)
+    if digits is not None:
+        return f"decimal({digits[0]},{digits[1]})"
+    return next((kind for kind, value in VALUES.items() if value.hint is hint), None)
+
+
+def in_spark(kind: str) -> DataType:
+    """Spark's type for the values of a kind.
+
+    >>> in_spark("long int"), in_spark("decimal(10,2)")
+    (LongType(), DecimalType(10,2))
+    """
+    digits = _WITH_DIGITS.fullmatch(kind)
+    return _IN_SPARK[kind] if digits is None else DecimalType(int(digits[1]), int(digits[2]))
+
+
+def is_declared_only(kind: str) -> bool:
+    """True if no column has a kind unless the user says so."""
+    return kind.partition("(")[0] in _DECLARED_ONLY
+
+
+PARSERS: dict[str, Callable[[str], object]] = {"long int": int, "decimal": Decimal}
+"""The functions with which Python reads the text of values that Spark's type would change, by their kinds.
+
+A whole number may have more than 64 bits. A decimal whose type has no numbers of digits keeps those of its text.
+"""
 
 
 def asked_kinds(names: Sequence[str], options: Mapping[str, Any], where: str) -> dict[str, str | None]:
@@ -84,7 +127,9 @@ def _asked(dtype: Any, name: str, where: str) -> str | None:
     kind = dtype.get(name) if isinstance(dtype, dict) else dtype
     if kind is None:
         return None
-    known = _NAMES.get(kind) if isinstance(kind, str) else _KINDS.get(kind)
+    if kind is object:
+        return "str"
+    known = _NAMES.get(kind) if isinstance(kind, str) else kind_of_hint(kind)
     if known is None:
         raise refusal(
             ValueError,
@@ -97,12 +142,17 @@ def _asked(dtype: Any, name: str, where: str) -> str | None:
 
 def is_checked(kind: str) -> bool:
     """True if not every text is a value of a kind."""
-    return kind in _PATTERNS
+    return kind != "str"
+
+
+def _pattern(kind: str) -> str:
+    digits = _WITH_DIGITS.fullmatch(kind)
+    return _PATTERNS[kind] if digits is None else _decimals(int(digits[1]), int(digits[2]))
 
 
 def fits(text: Column, kind: str) -> Column:
     """A column that is true where a text is a value of a kind that `is_checked`, and null where the text is null."""
-    has_form = text.rlike(_PATTERNS[kind])
+    has_form = text.rlike(_pattern(kind))
     match kind:
         case "datetime":
             first, last = _micros(value_types.INSTANT.least), _micros(value_types.INSTANT.greatest)
@@ -115,7 +165,7 @@ def fits(text: Column, kind: str) -> Column:
 
 def fits_text(kind: str) -> Callable[[str], bool]:
     """Returns the same test for strings in Python."""
-    has_form = re.compile(_PATTERNS[kind], re.ASCII).match
+    has_form = re.compile(_pattern(kind), re.ASCII).match
     match kind:
         case "datetime":
             return lambda text: has_form(text) is not None and _is_read(_read_datetime, text)
@@ -137,8 +187,13 @@ def _is_read(read: Callable[[str], object], text: str) -> bool:
     return True
 
 
+def to_decode(column: Column, kind: str) -> Column:
+    """A column of strings as values of a kind, or as text of which a parser of `PARSERS` makes them in Python."""
+    return column if kind in PARSERS else typed(column, kind)
+
+
 def typed(column: Column, kind: str) -> Column:
-    """A column of strings as values of a kind; the decoder converts long integers."""
+    """A column of strings as values of a kind; long integers stay text."""
     match kind:
         case "int":
             return F.trim(column).cast("bigint")
@@ -150,9 +205,9 @@ def typed(column: Column, kind: str) -> Column:
             return _with_zone(F.trim(column)).try_cast("timestamp")
         case "date":
             return F.trim(column).try_cast("date")
-        case "decimal":
-            return F.trim(column).try_cast(IN_SPARK[kind])
-    return column
+        case "str" | "long int":
+            return column
+    return F.trim(column).try_cast(in_spark(kind))
 
 
 def _with_zone(text: Column) -> Column:

@@ -259,19 +259,16 @@ def first_malformed(
     return ""
 
 
-def first_misfit(
+def first_wrong(
     spark: SparkSession,
     files: Files,
     source: CsvSource,
     options: dict[str, Any],
-    wanted: tuple[int, Callable[[str], bool], list[str]],
+    at: int,
+    is_wrong: Callable[[str], bool],
 ) -> tuple[str, int] | None:
-    """Returns the file and the line of the first value that has another type; None if it is not found soon.
-
-    `wanted` is the number of the column, whether a text is a value of it, and the strings that are missing values.
-    """
+    """The file and the line of the first record with a wrong text in the column `at`; None if it is not found soon."""
     split = cut if is_multi_line(source, options) else cut_by_lines
-    at, fits, missing = wanted
     has_header = options.get("header", "infer") == 0 or (
         options.get("header", "infer") == "infer" and options.get("names") is None
     )
@@ -279,7 +276,7 @@ def first_misfit(
         with opened(spark, path, files, options, "replace") as lines:
             for record in islice(split(islice(lines, _LINES_LOOKED_AT), options), int(has_header), None):
                 fields = fields_of(record.text, options)
-                if len(fields) > at and fields[at] not in missing and not fits(fields[at]):
+                if len(fields) > at and is_wrong(fields[at]):
                     return path, record.line
     return None
 

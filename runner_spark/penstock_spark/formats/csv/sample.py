@@ -10,7 +10,7 @@ from penstock.io.csvio import CsvSource
 from penstock.typehints import typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
-from penstock_spark.formats.csv.kinds import VALUES, asked_kinds, fits_text
+from penstock_spark.formats.csv.kinds import asked_kinds, fits_text, hint_of
 from penstock_spark.formats.csv.records import (
     UNDECODED,
     cut,
@@ -51,7 +51,7 @@ def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | 
         at = list(names).index(name)
         values = {row[at] for row in rows if row[at] not in missing}
         kind = asked[name] or _kind(values, "str" if is_all else None)
-        fields.append((name, typehints.Any if kind is None else column_of(VALUES[kind].hint)))
+        fields.append((name, typehints.Any if kind is None else column_of(hint_of(kind))))
     if source.filename_column is not None:
         fields.append((source.filename_column, str))
     fields += [(name, hint) for name, hint in folders.hints() if wanted is None or name in wanted]

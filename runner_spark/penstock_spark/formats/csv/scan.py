@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +17,13 @@ from penstock.checks.similar_names import find_nearest
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
+from penstock.io.formats.declared_fields import (
+    KEEPS_APART,
+    make_misfit,
+    make_missing,
+    needed_fields,
+)
+from penstock.io.rejects import Unreadable
 from penstock.scalars.spark_forms import quote_name
 from penstock.typehints import typehints
 from penstock_spark.columns.record_makers import rows_of
@@ -25,13 +32,15 @@ from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.csv import records
 from penstock_spark.formats.csv.kinds import (
     BOOL,
-    DECLARED_ONLY,
     FLOAT,
     INT,
-    VALUES,
+    PARSERS,
     asked_kinds,
     fits,
     fits_text,
+    hint_of,
+    is_declared_only,
+    to_decode,
     typed,
 )
 from penstock_spark.formats.csv.quotes import ends_in_comment, ends_in_quote
@@ -94,30 +103,48 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     if survey.malformed:
         raise malformed(survey.malformed, survey.file_with_malformed)
 
-    def misfit(name: str, kind: str) -> ValueError:
-        missing = missing_texts(name, options)
-        wanted = (names.index(name), fits_text(kind), missing)
-        found = records.first_misfit(spark, files, source, options, wanted)
-        what = f"the value of {name} is not of type {kind}"
+    def refuse(why: Unreadable, is_wrong: Callable[[str], bool]) -> ValueError:
+        assert why.field is not None
+        found = records.first_wrong(spark, files, source, options, names.index(why.field), is_wrong)
         place = "" if found is None else f"line {found[1]} of {found[0]} cannot be read: "
-        hint = "correct the type of the column, or pass rejects=True, which keeps such lines apart"
-        return refusal(ValueError, place + what, where=where, hint=hint)
+        return refusal(ValueError, f"{place}{why}", where=where, hint=why.hint)
+
+    def misfit(name: str, kind: str) -> ValueError:
+        missing, fits = missing_texts(name, options), fits_text(kind)
+        return refuse(make_misfit(name, hint_of(kind)), lambda text: text not in missing and not fits(text))
 
     kinds = _kinds(survey, names, options, where, misfit)
+    for name in needed_fields(source.declared):
+        if name in survey.with_missing:
+            raise refuse(make_missing_in(source, name), missing_texts(name, options).__contains__)
     check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
     wanted = {name: kinds[name] for name in values.others(options.get("usecols") or names)}
-    columns = [typed(missing_as_null(name, options), kind).alias(name) for name, kind in wanted.items()]
+    beside = []
     if source.filename_column is not None:
-        columns.append(F.col("_metadata.file_path").alias(source.filename_column))
+        beside.append(F.col("_metadata.file_path").alias(source.filename_column))
     if values.names:
-        columns.append(F.col("_metadata.file_path").alias(FILE))
+        beside.append(F.col("_metadata.file_path").alias(FILE))
+
+    def rows(make: Callable[[Column, str], Column]) -> DataFrame:
+        columns = [make(missing_as_null(name, options), kind).alias(name) for name, kind in wanted.items()]
+        return strings.select(*columns, *beside)
+
     namer = files.namer()
     decode = decoder_of(source, wanted, namer)
 
     def decode_files(batch: pa.RecordBatch) -> list[Row]:
         return decode(values.replace_file_column(batch, namer).select(decode.names))
 
-    return Scan(strings.select(*columns), lambda: decode_files if values.names else decode, check=check)
+    decoded = rows(to_decode) if decode.parsers else None
+    return Scan(rows(typed), lambda: decode_files if values.names else decode, check=check, to_decode=decoded)
+
+
+def make_missing_in(source: CsvSource, name: str) -> Unreadable:
+    """Why a record without a value in a column that needs one cannot be read."""
+    hint = needed_fields(source.declared)[name]
+    has_texts = hint is str and dict(source.options).get("keep_default_na", True)
+    ways = ["pass keep_default_na=False, which reads an empty field as ''"] if has_texts else []
+    return make_missing(name, hint, *ways, KEEPS_APART)
 
 
 def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> list[str]:
@@ -319,7 +346,7 @@ def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
         if name not in kinds or not typehints.is_nullable(hint):
             continue
         taken = typehints.get_concrete_type_from_nullable(hint)
-        found = VALUES[kinds[name]].python
+        found = hint_of(kinds[name])
         if taken is not found:
             what = f"the column {name} seemed to be {taken.__name__} at the beginning of {source.describe()}"
             hint = f"pass dtype={{{name!r}: {found.__name__}}}, because later values have that type"
@@ -333,13 +360,15 @@ class Survey(NamedTuple):
     malformed: int  # The number of lines that are not CSV.
     file_with_malformed: str  # The first one.
     file_with_replacements: str | None  # The first one with a `REPLACEMENT`.
+    with_missing: frozenset[str]  # The columns that have missing values.
 
 
 def _surveyed(
     strings: DataFrame, names: list[str], options: dict[str, Any], asked: dict[str, str | None]
 ) -> Survey:
     """Looks at each field as at a row of its own: Spark takes minutes for aggregates of a thousand columns."""
-    declared = {kind: [at for at, name in enumerate(names) if asked[name] == kind] for kind in DECLARED_ONLY}
+    only_declared = {kind for kind in asked.values() if kind is not None and is_declared_only(kind)}
+    declared = {kind: [at for at, name in enumerate(names) if asked[name] == kind] for kind in only_declared}
     fields = F.array(*(missing_as_null(name, options) for name in names), column(MALFORMED))
     path = F.col("_metadata.file_path").alias("file")
     text, file = F.col("text"), F.col("file")
@@ -352,19 +381,23 @@ def _surveyed(
             F.min(F.when(text.isNotNull(), file)),
             F.min(F.when(F.contains(text, F.lit(REPLACEMENT)), file)),
             F.coalesce(F.bool_and(_fits_declared(text, declared)), F.lit(True)),
+            F.count("*"),
         )
     )
     kinds = dict.fromkeys(names, "empty")
-    malformed, with_malformed, with_replacements = 0, "", []
-    for place, all_have, count, first, replaced, fits_declared in found:
+    malformed, with_malformed, with_replacements, with_missing = 0, "", [], []
+    for place, all_have, count, first, replaced, fits_declared, count_of_records in found:
         if place < len(names):
             kind = asked[names[place]]
-            is_declared = kind in DECLARED_ONLY and fits_declared
+            is_declared = kind in only_declared and fits_declared
             kinds[names[place]] = str(kind) if is_declared else _kind(all_have)
+            if count < count_of_records:
+                with_missing.append(names[place])
         else:
             malformed, with_malformed = count, first
         with_replacements.append(replaced)
-    return Survey(kinds, malformed, with_malformed, min(filter(None, with_replacements), default=None))
+    first_replaced = min(filter(None, with_replacements), default=None)
+    return Survey(kinds, malformed, with_malformed, first_replaced, frozenset(with_missing))
 
 
 def _fits_declared(text: Column, declared: dict[str, list[int]]) -> Column:
@@ -453,21 +486,21 @@ def decoder_of(source: CsvSource, kinds: dict[str, str], namer: Namer) -> CsvDec
     wanted = dict(source.options).get("usecols") or source.partition_by
     folders = [name for name in source.partition_by if name in wanted]
     added = [] if source.filename_column is None else [source.filename_column]
-    long_ints = frozenset(at for at, kind in enumerate(kinds.values()) if kind == "long int")
-    return CsvDecoder((*kinds, *added, *folders), long_ints, len(kinds) if added else None, namer)
+    parsers = {at: PARSERS[kind] for at, kind in enumerate(kinds.values()) if kind in PARSERS}
+    return CsvDecoder((*kinds, *added, *folders), parsers, len(kinds) if added else None, namer)
 
 
 @dataclass(frozen=True)
 class CsvDecoder:
     names: tuple[str, ...]
-    long_ints: frozenset[int]
+    parsers: Mapping[int, Callable[[str], object]]  # What makes values of the text of a column, by its place.
     file_at: int | None  # Where the file's name is, as Spark has it.
     namer: Namer
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
         columns = [_in_python(column).to_pylist() for column in batch.columns]
-        for at in self.long_ints:
-            columns[at] = [None if value is None else int(value) for value in columns[at]]
+        for at, parse in self.parsers.items():
+            columns[at] = [None if value is None else parse(value) for value in columns[at]]
         if self.file_at is not None:
             columns[self.file_at] = [self.namer(file) for file in columns[self.file_at]]
         return rows_of(self.names, columns, batch.num_rows)

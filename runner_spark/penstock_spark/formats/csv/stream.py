@@ -17,13 +17,23 @@ from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
+from penstock.io.formats.declared_fields import KEEPS_APART, make_misfit, needed_fields
 from penstock.io.rejects import Position, Rejected, Unreadable, reject
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.scalars.spark_forms import quote_name
 from penstock.typehints.unions import without_none
 from penstock_spark.columns.types import arrow_schema_of
 from penstock_spark.formats.csv import records, scan
-from penstock_spark.formats.csv.kinds import IN_SPARK, VALUES, asked_kinds, fits, is_checked, typed
+from penstock_spark.formats.csv.kinds import (
+    asked_kinds,
+    fits,
+    hint_of,
+    in_spark,
+    is_checked,
+    kind_of_hint,
+    to_decode,
+    typed,
+)
 from penstock_spark.formats.csv.quotes import comment_remover, ends_in_quote
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
@@ -50,8 +60,8 @@ from penstock_spark.sources.whole_read import scan_with_rejects
 # column whose value has another kind), its text, the file as long as it may be a header, whether it is a header, and
 # whether it is a record at all, and not an empty line.
 _WRONG, _RAW, _HEAD, _IS_HEADER, _IS_RECORD = "__wrong", "__raw", "__head", "__header_column", "__record"
-_TOO_LONG = "\0"
-"""The prefix of a column's name if its value fits the pattern, but not into Spark's type."""
+_TOO_LONG, _MISSING = "\0", "\1"
+"""The prefix of a column's name if its value fits the pattern, but not into Spark's type; and if it has none."""
 
 
 def open_csv_with_rejects(source: CsvSource, spark: SparkSession, where: str) -> Scan:
@@ -74,18 +84,19 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         read = _lines if by_lines else _records
         strings = read(spark, files, options, list(kinds), place_columns(stream))
         wanted = {name: kinds[name] for name in values.others(options.get("usecols") or kinds)}
-        columns = [_value(name, kind, options).alias(name) for name, kind in wanted.items()]
+        columns = [to_decode(_text(name, kind, options), kind).alias(name) for name, kind in wanted.items()]
+        needed = [name for name in needed_fields(source.declared) if name in wanted]
         if source.filename_column is not None:
             columns.append(F.col(FILE).alias(source.filename_column))
         beside = [
             name for name in (_HEAD, _IS_HEADER, _IS_RECORD, records.LINE, *PLACE) if name in strings.columns
         ]
-        frame = strings.select(*columns, *_with_reason(_wrong(wanted, options)), *beside)
+        frame = strings.select(*columns, *_with_reason(_wrong(wanted, options, needed)), *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     decoder = scan.decoder_of(source, wanted, naming.namer)
 
     def make_decoder() -> ByFile:
-        return ByFile(_Records(decoder, values, kinds, options, has_rejects, where), naming)
+        return ByFile(_Records(source, decoder, values, kinds, has_rejects, where), naming)
 
     def make_columns(names: Collection[str] | None) -> DataFrame:
         schema = prune_schema(_schema(source, wanted, values), names)
@@ -95,8 +106,8 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
             _in_spark(name, kind, options).alias(f"c{place}")
             for place, (name, kind) in enumerate(own.items())
         ]
-        exact = strings.select(*plain, *_with_reason(_wrong(wanted, options, is_exact=own)), *beside)
-        of_files = _Records(decoder, values, kinds, options, False, where)
+        exact = strings.select(*plain, *_with_reason(_wrong(wanted, options, needed, own)), *beside)
+        of_files = _Records(source, decoder, values, kinds, False, where)
         rows: DataFrame = map_in_arrow(exact, _RowsOfFiles(of_files, naming, tuple(own), schema), schema)
         return rows
 
@@ -110,10 +121,10 @@ def schema_before_opening(source: CsvSource) -> T.StructType | None:
     folders = {
         name: kind for name, _, kind in partition_values(source.partition_by, source.schema, "").fields
     }
-    own = {value.hint: IN_SPARK[kind] for kind, value in VALUES.items()}
     fields: list[T.StructField] = []
     for name, hint in source.found.fields:
-        kind = folders.get(name) or own.get(without_none(hint))
+        own = kind_of_hint(without_none(hint))
+        kind = folders.get(name) or (None if own is None else in_spark(own))
         if kind is None:
             return None
         fields.append(T.StructField(name, kind))
@@ -123,7 +134,7 @@ def schema_before_opening(source: CsvSource) -> T.StructType | None:
 def _schema(source: CsvSource, kinds: dict[str, str], values: PartitionValues) -> T.StructType:
     """The columns of the rows, in the order of a `scan.CsvDecoder`."""
     added = [] if source.filename_column is None else [T.StructField(source.filename_column, T.StringType())]
-    own = [T.StructField(name, IN_SPARK[kind]) for name, kind in kinds.items()]
+    own = [T.StructField(name, in_spark(kind)) for name, kind in kinds.items()]
     asked = dict(source.options).get("usecols") or values.names
     folders = [T.StructField(name, kind) for name, _, kind in values.fields if name in asked]
     return T.StructType([*own, *added, *folders])
@@ -172,7 +183,7 @@ def _found_kind(source: CsvSource, name: str) -> str | None:
         return "str"
     hints = {} if source.found is None else dict(source.found.fields)
     wanted = without_none(hints.get(name))
-    return next((kind for kind, value in VALUES.items() if value.hint == wanted), None)
+    return kind_of_hint(wanted)
 
 
 def _lines(
@@ -227,28 +238,36 @@ def _records(
     )
 
 
-def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
+def _text(name: str, kind: str, options: dict[str, Any]) -> Column:
+    """The text of a value of a column; null if it is missing, or not a value of the column's kind."""
     value = scan.missing_as_null(name, options)
-    return typed(F.when(_fits(name, kind, options), value), kind) if is_checked(kind) else value
+    return F.when(_fits(name, kind, options), value) if is_checked(kind) else value
 
 
 def _in_spark(name: str, kind: str, options: dict[str, Any]) -> Column:
     """The value of a column in Spark's own type; null for whole numbers of more than 64 bits."""
-    if kind != "long int":
-        return _value(name, kind, options)
-    value = scan.missing_as_null(name, options)
-    return F.trim(F.when(_fits(name, kind, options), value)).try_cast("bigint")
+    text = _text(name, kind, options)
+    return F.trim(text).try_cast("bigint") if kind == "long int" else typed(text, kind)
 
 
 def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
     return fits(scan.missing_as_null(name, options), kind)
 
 
-def _wrong(kinds: dict[str, str], options: dict[str, Any], is_exact: Collection[str] = ()) -> Column:
-    """Why a record is wrong; in the columns `is_exact`, also whole numbers that Spark's type does not hold."""
-    misfits = [
-        F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if is_checked(kind)
-    ]
+def _wrong(
+    kinds: dict[str, str], options: dict[str, Any], needed: Collection[str], is_exact: Collection[str] = ()
+) -> Column:
+    """Why a record is wrong: a value has another kind, or is missing in one of the `needed` columns.
+
+    In the columns `is_exact`, also a whole number is wrong that Spark's type does not hold.
+    """
+    misfits = []
+    for name, kind in kinds.items():
+        if is_checked(kind):
+            misfits.append(F.when(~_fits(name, kind, options), F.lit(name)))
+        if name in needed:
+            is_missing = scan.missing_as_null(name, options).isNull()
+            misfits.append(F.when(is_missing, F.lit(_MISSING + name)))
     for name in [name for name, kind in kinds.items() if kind == "long int" and name in is_exact]:
         is_lost = _in_spark(name, "long int", options).isNull()
         has_value = scan.missing_as_null(name, options).isNotNull()
@@ -261,17 +280,18 @@ class _Records:
 
     def __init__(
         self,
+        source: CsvSource,
         decoder: scan.CsvDecoder,
         values: PartitionValues,
         kinds: dict[str, str],
-        options: dict[str, Any],
         has_rejects: bool,
         where: str,
     ) -> None:
+        self._source = source
+        self._options = options = dict(source.options)
         self._decoder = decoder
         self._values = values
         self._kinds = kinds
-        self._options = options
         self._has_rejects = has_rejects
         self._where = where
         self._headers = Headers(1)
@@ -305,8 +325,8 @@ class _Records:
     ) -> NoReturn:
         _, why = self._what_is_wrong(batch, place)
         hint = "correct the line, or pass rejects=True, which keeps such lines apart"
-        if why.field is not None:
-            hint = f"pass dtype={{{why.field!r}: str}}, or rejects=True, which keeps such lines apart"
+        if why.hint is not None:
+            hint = why.hint
         elif "encoding" in str(why):
             hint = "pass encoding='latin-1', for example, or rejects=True, which keeps such lines apart"
         elif isinstance(why, _TooLong):
@@ -327,9 +347,13 @@ class _Records:
         [raw] = batch.column(_RAW).slice(place, 1).cast(pa.binary()).to_pylist()
         if wrong.startswith(_TOO_LONG):
             return raw, _TooLong(wrong.removeprefix(_TOO_LONG))
+        if wrong.startswith(_MISSING):
+            return raw, scan.make_missing_in(self._source, wrong.removeprefix(_MISSING))
         if wrong:
-            kind = self._kinds[wrong].rpartition(" ")[2]
-            return raw, Unreadable(f"the value of {wrong} is not of type {kind}", wrong)
+            why = make_misfit(wrong, hint_of(self._kinds[wrong]))
+            if not self._source.declared:
+                why.hint = f"pass dtype={{{wrong!r}: str}}, or {KEEPS_APART}"
+            return raw, why
         encoding = self._options.get("encoding") or "utf-8"
         try:
             text = comment_remover(self._options)(raw.decode(encoding))

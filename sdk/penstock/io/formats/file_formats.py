@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 from penstock.graph import Sink
 from penstock.io.files.paths import Path, check_path
 from penstock.io.files.shards import Shards
+from penstock.io.formats.declared_fields import DeclaredFields
 from penstock.io.formats.partition_folders import (
     check_partitions_to_read,
     describe_partitions,
@@ -52,11 +53,13 @@ class RecordFileSource(FileSource):
         columns: The columns to read; None reads all.
         partition_by: The columns that are in the names of folders, which the pattern has.
         schema: What has the types of these columns; without it, they are strings.
+        declared: The fields that the program declares, without these columns: a record must fit their types.
     """
 
     columns: tuple[str, ...] | None = field(default=None, kw_only=True)
     partition_by: tuple[str, ...] = field(default=(), kw_only=True)
     schema: Any = field(default=None, kw_only=True)
+    declared: DeclaredFields = field(default=(), kw_only=True)
 
     @classmethod
     def in_folders(
