@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 CLASSES = (int, float, bool, str, datetime.datetime, datetime.date, decimal.Decimal)
-CLASSES_SHOWN = "int, float, bool, str, datetime.datetime, datetime.date, decimal.Decimal or decimal_of(10, 2)"
+CLASSES_SHOWN = (
+    "int, float, bool, str, datetime.datetime, datetime.date, decimal.Decimal or decimal_of(10, 2)"
+)
 """The types of values that a program may declare for a column of CSV."""
 
 

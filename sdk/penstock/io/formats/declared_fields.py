@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,8 @@ from penstock.values.types import DECIMAL_DIGITS
 
 DeclaredFields = tuple[tuple[str, Any], ...]
 """Pairs of name and type, in order."""
+
+_CLASS = re.compile(r"<class '(?:[^'.]*\.)*([^'.]*)'>")
 
 KEEPS_APART = "pass rejects=True, which keeps such records apart"
 """What a hint says of sources that have rejects."""
@@ -62,13 +65,13 @@ def make_misfit(name: str, hint: Any) -> Unreadable:
 def show_field_type(hint: Any) -> str:
     """Returns a type as a program writes it.
 
-    >>> from penstock.typehints import decimal_of
-    >>> show_field_type(float), show_field_type(decimal_of(10, 2))
-    ('float', 'decimal_of(10, 2)')
+    >>> from penstock.typehints import List, decimal_of
+    >>> show_field_type(float), show_field_type(List[int]), show_field_type(decimal_of(10, 2))
+    ('float', 'List[int]', 'decimal_of(10, 2)')
     """
     if digits_of(hint) is not None:
         return f"decimal_of({', '.join(map(str, hint.parameters))})"
-    return hint.__name__ if isinstance(hint, type) else str(hint)
+    return hint.__name__ if isinstance(hint, type) else _CLASS.sub(r"\1", str(hint))
 
 
 def digits_of(hint: Any) -> tuple[int, int] | None:
