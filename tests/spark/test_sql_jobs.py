@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import penstock as beam
+from penstock.io.rejects import RejectedRecord
 from penstock.sql.jobs.running import Job
 from penstock_conformance.command import main
 
@@ -193,6 +195,46 @@ def test_lines_that_do_not_fit_go_to_the_table_of_rejects(spark: Any, tmp_path: 
     # A row without a time has no place in a stream.
     good = [("blue", 4), ("red", 3)] if mode == "batch" else [("red", 3)]
     assert rows_of(tmp_path / "good") == good
+
+
+def test_rejects_have_the_same_json_in_sql_and_in_python(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n,s\n1,x\nword,y\n2\n")
+    columns = ", ".join(f"{name} {kind}" for name, kind in REJECT_TYPES.items())
+    Job(
+        f"""
+        CREATE TABLE one (n BIGINT, s STRING)
+        WITH (format = 'csv', path = '{tmp_path}/a.csv', header = 'true', rejects = 'bad');
+        CREATE TABLE other (n BIGINT, s STRING)
+        WITH (format = 'csv', path = '{tmp_path}/a.csv', header = 'true', rejects = '{tmp_path}/folder');
+        CREATE TABLE bad ({columns}) WITH (format = 'json', path = '{tmp_path}/table');
+        CREATE TABLE good WITH (format = 'json', path = '{tmp_path}/good')
+        AS SELECT one.n FROM one JOIN other ON one.n = other.n""",
+        mode="batch",
+    ).run()
+    pipeline = beam.Pipeline()
+    read = beam.io.ReadFromSpark("csv", f"{tmp_path}/a.csv", "n long, s string", header=True, rejects=True)
+    _, rejected = pipeline | read
+    _ = rejected | beam.io.WriteToJson(f"{tmp_path}/python/part")
+    pipeline.run()
+    wanted = sorted(_objects(tmp_path / "python"))
+    assert [name for name, _ in wanted[0]] == list(RejectedRecord._fields)
+    assert len(wanted) == 2
+    assert sorted(_objects(tmp_path / "table")) == wanted
+    assert sorted(_objects(tmp_path / "folder")) == wanted
+
+
+REJECT_TYPES = {
+    **dict.fromkeys(["source"], "STRING"),
+    **dict.fromkeys(["line", "`partition`", "`offset`"], "BIGINT"),
+    **dict.fromkeys(["field", "reason", "error", "record"], "STRING"),
+    "is_escaped": "BOOLEAN",
+}
+
+
+def _objects(folder: Path) -> list[list[tuple[str, Any]]]:
+    """The fields of the objects in files of JSON, in their order."""
+    lines = [line for path in folder.glob("part*") for line in path.read_text().splitlines()]
+    return [list(json.loads(line).items()) for line in lines]
 
 
 def test_changing_rows_are_merged_by_the_primary_key(spark: Any, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from penstock.sql.tables.transforms import (
     WriteRejected,
     WriteTable,
     make_reject_folder,
+    make_reject_table,
     refuse_as_sql,
 )
 from penstock.sql.transform import SqlTransform
@@ -131,8 +132,7 @@ class JobPipeline:
             table.script.refuse(what, option.value_at, hint)
         if other is None:
             return make_reject_folder(make_absolute(expand_variables(option, table.script)))
-        columns = other.types or REJECT_COLUMNS
-        return WriteRejected(columns, WriteTable(other, columns))
+        return make_reject_table(other)
 
     def _view(self, name: str, query: BoundQuery) -> PCollection[Any]:
         """The changes of a view that is computed once."""

@@ -306,10 +306,22 @@ class KeyAndRow:
         return (values if len(values) > 1 else values[0]), row
 
 
+_ALL_FIELDS = {"ignoreNullFields": "false"}
+"""Settings with which Spark writes JSON as `WriteToJson` does: a field that is None is null, and not left out."""
+
+
 def make_reject_folder(path: str) -> WriteRejected:
     """Returns a transform that writes rejected records as JSON into a folder."""
     schema = spark_schema(REJECT_COLUMNS)
-    return WriteRejected(REJECT_COLUMNS, WriteToSpark("json", path, mode="append", schema=schema))
+    write = WriteToSpark("json", path, mode="append", schema=schema, **_ALL_FIELDS)
+    return WriteRejected(REJECT_COLUMNS, write)
+
+
+def make_reject_table(table: Table) -> WriteRejected:
+    """Returns a transform that writes rejected records, or those columns of them that a table has, to it."""
+    columns = table.types or REJECT_COLUMNS
+    own = _ALL_FIELDS if table.system == "json" else {}
+    return WriteRejected(columns, WriteTable(replace(table, writing={**own, **table.writing}), columns))
 
 
 def refuse_as_sql(error: Exception, table: Table) -> NoReturn:
