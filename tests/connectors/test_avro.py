@@ -143,6 +143,35 @@ def test_a_block_that_cannot_be_decoded_is_a_reject_in_a_batch_and_in_a_stream(t
             assert_that(found, equal_to(bad), "bad")
 
 
+class Numbered(NamedTuple):
+    name: str
+    number: int
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_a_null_where_the_declared_type_excludes_none_is_a_reject_or_an_error(
+    tmp_path: Path, mode: str
+) -> None:
+    put(tmp_path / "a.avro", users(7))
+    [block] = fastavro.block_reader(io.BytesIO((tmp_path / "a.avro").read_bytes()))
+
+    def read(**rejects: bool) -> Any:
+        one: Any = ReadFromAvro(f"{tmp_path}/*.avro", as_rows=True, **rejects).with_output_types(Numbered)
+        return one if mode == "batch" else one.as_stream(existing_only=True)
+
+    why = "the value of number is missing, and its type int excludes None"
+    with beam.Pipeline(mode=mode) as pipeline:
+        records, rejected = pipeline | read(rejects=True)
+        names = records | beam.Map(lambda user: user.name)
+        assert_that(names, equal_to([f"user {number}" for number in (1, 2, 4, 5)]), "good")
+        found = rejected | beam.Map(lambda each: (each.source, each.offset, each.field, each.reason))
+        assert_that(found, equal_to([(f"{tmp_path}/a.avro", block.offset, "number", why)] * 3), "bad")
+    pipeline = beam.Pipeline(mode=mode)
+    _ = pipeline | read() | beam.Map(repr)
+    with pytest.raises(ValueError, match=f"{tmp_path}/a.avro cannot be read: {why}"):
+        pipeline.run().wait_until_finish()
+
+
 @pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz"])
 def test_records_are_those_that_beam_reads(codec: str, tmp_path: Path) -> None:
     avroio = pytest.importorskip("apache_beam.io.avroio")

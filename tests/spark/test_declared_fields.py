@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cloudpickle
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock as beam
-from penstock.io import ReadFromCsv, ReadFromJson
+from penstock import field
+from penstock.io import ReadFromCsv, ReadFromJson, ReadFromOrc, ReadFromParquet, WriteToMemory
 from penstock.io.rejects import Rejected
 from penstock.io.streaming.stream_sources import SourceWithRejects, StreamSource
 from penstock.io.watermarks import IngressTime
@@ -242,3 +246,81 @@ def test_without_rejects_good_records_have_the_same_values(
     path.write_text("\n".join(line for line in path.read_text().splitlines() if line not in _wrong(case, "")))
     found = elements(open_source(source_of(case.read), spark, WHERE))
     assert sorted(shown(value._asdict()) for value in found) == sorted(case.good)
+
+
+class Sale(NamedTuple):
+    n: int
+    euros: float | None
+
+
+class NeededSale(NamedTuple):
+    n: int
+    euros: float
+
+
+def write_parquet(table: pa.Table, path: Path, **options: Any) -> None:
+    pq.write_table(table, path, **options)
+
+
+def write_parquet_without_statistics(table: pa.Table, path: Path) -> None:
+    write_parquet(table, path, write_statistics=False)
+
+
+def write_orc(table: pa.Table, path: Path) -> None:
+    orc.write_table(table, path)
+
+
+READS: dict[str, tuple[Any, Callable[[pa.Table, Path], None]]] = {
+    "parquet": (ReadFromParquet, write_parquet),
+    "parquet without statistics": (ReadFromParquet, write_parquet_without_statistics),
+    "orc": (ReadFromOrc, write_orc),
+}
+
+
+@pytest.mark.parametrize("as_columns", [False, True])
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+@pytest.mark.parametrize("format", READS)
+def test_a_null_in_a_file_with_types_is_an_error_that_names_the_file(
+    spark: SparkSession, tmp_path: Path, format: str, mode: str, as_columns: bool
+) -> None:
+    make_read, write = READS[format]
+    (tmp_path / "in").mkdir()
+    write(pa.table({"n": [1, 2], "euros": [1.5, 2.5]}), tmp_path / "in" / "a")
+    write(pa.table({"n": [3, 4], "euros": [None, 4.5]}), tmp_path / "in" / "b")
+
+    def run(declared: type) -> list[Any]:
+        found: list[Any] = []
+        pipeline = beam.Pipeline(mode=mode)
+        read = make_read(f"{tmp_path}/in/*", as_rows=True).with_output_types(declared)
+        rows = pipeline | (read.as_stream(existing_only=True) if mode == "streaming" else read)
+        if as_columns:
+            rows = rows | beam.Filter(field("n") > 0) | beam.Select("n", more=field("euros") + 1.0)
+        _ = rows | WriteToMemory(found)
+        pipeline.run().wait_until_finish()
+        return found
+
+    assert len(run(Sale)) == 4
+    with pytest.raises(ValueError, match="cannot be read: the value of euros is missing, and its") as refused:
+        run(NeededSale)
+    names_file = f"{tmp_path}/in/b cannot be read" in str(refused.value)
+    assert names_file or format == "parquet without statistics", str(refused.value)
+    assert "declare euros: float | None" in str(refused.value)
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_a_null_in_orc_is_a_reject_of_its_record(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+    write_orc(pa.table({"n": [3, 4, 5], "euros": [None, 4.5, None]}), tmp_path / "a.orc")
+    good: list[Any] = []
+    bad: list[Any] = []
+    pipeline = beam.Pipeline(mode=mode)
+    read = ReadFromOrc(f"{tmp_path}/*.orc", as_rows=True, rejects=True).with_output_types(NeededSale)
+    rows, rejected = pipeline | (read.as_stream(existing_only=True) if mode == "streaming" else read)
+    _ = rows | "Good" >> WriteToMemory(good)
+    _ = rejected | "Bad" >> WriteToMemory(bad)
+    pipeline.run().wait_until_finish()
+    assert good == [beam.Row(n=4, euros=4.5)]
+    why = "the value of euros is missing, and its type float excludes None"
+    assert sorted((record.source, record.field, record.reason, record.record) for record in bad) == [
+        (f"{tmp_path}/a.orc", "euros", why, '{"n": 3, "euros": null}'),
+        (f"{tmp_path}/a.orc", "euros", why, '{"n": 5, "euros": null}'),
+    ]

@@ -19,6 +19,8 @@ from penstock.io.streaming.stream_sources import StreamSource
 from penstock_connectors.avro.parts import NotAvroError, blocks_of, open_part
 from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (
+    NOTHING_NEEDED,
+    NeededColumns,
     PartitionValues,
     Split,
     add_folder_values,
@@ -64,7 +66,7 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
     if not files.paths:
         return make_empty_scan(spark)
     values.check(files.paths)
-    records = AvroRecords(source.as_rows, values, where)
+    records = AvroRecords(source.as_rows, values, where, NeededColumns.of(source, where, has_rejects=False))
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parts = splits_of(spark, files.paths, b"\n", sizes=files.sizes)
         read = {split.name for part in parts for split in part}
@@ -80,7 +82,8 @@ def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSessi
     """Opens a stream of the records of files, each of which must fit into memory. Other files are rejects."""
     FASTAVRO.check(where)
     values = partition_values(source.partition_by, source.schema, where)
-    records = AvroRecords(source.as_rows, values, where)
+    needed = NeededColumns.of(source, where, has_rejects=stream.has_rejects)
+    records = AvroRecords(source.as_rows, values, where, needed)
     files = stream_files(stream, source.file_pattern, where)
     read = records.with_rejects if stream.has_rejects else records.of_content
     return stream_of_contents(files, stream, spark, read)
@@ -100,7 +103,8 @@ class SplitReader(PartsReader):
         where = self.records.where
         try:
             with open_part(split) as file:
-                yield from self.records.all_of(file, split.name)
+                for some in self.records.all_of(file, split.name):
+                    yield self.records.checked(some, split.name)
         except NotAvroError:
             fail_step(_make_damaged_error(split.name, where), where)
         except OSError as error:
@@ -114,10 +118,25 @@ class AvroRecords:
     as_rows: bool
     values: PartitionValues  # The columns that are in the names of folders.
     where: str
+    needed: NeededColumns = NOTHING_NEEDED
 
     def of_content(self, content: bytes, name: str) -> Iterator[Any]:
         """Returns the records in the bytes of a file."""
-        return chain.from_iterable(self.all_of(io.BytesIO(content), name))
+        for records in self.all_of(io.BytesIO(content), name):
+            yield from self.checked(records, name)
+
+    def checked(self, records: list[Any], name: str) -> list[Any]:
+        """Returns records, all of which have the values that they need; otherwise the step fails."""
+        for record in records if self.needed.hints else ():
+            lacking = self._lacking(record)
+            if lacking is not None:
+                self.needed.fail(lacking, name)
+        return records
+
+    def _lacking(self, record: Any) -> str | None:
+        """The first field in which a record lacks a value that it needs."""
+        fields = vars(record) if isinstance(record, Row) else record if isinstance(record, dict) else {}
+        return next((name for name in self.needed.hints if fields.get(name, 0) is None), None)
 
     def with_rejects(self, content: bytes, name: str) -> Iterator[Any]:
         """Returns the records in the bytes of a file, with a `Rejected` for each block that cannot be decoded.
@@ -125,26 +144,38 @@ class AvroRecords:
         A file without a header is a ValueError.
         """
         try:
-            yield from list(self.of_content(content, name))
+            records = list(chain.from_iterable(self.all_of(io.BytesIO(content), name)))
+            if not any(map(self._lacking, records)):
+                yield from records
+                return
         except _MissingCodec as error:
             fail_step(error, self.where)
         except ValueError:
-            try:
-                blocks = list(blocks_of(content))
-            except NotAvroError:
-                raise _make_damaged_error(name, self.where) from None
-            for start, block in blocks:
-                yield from self._block(block, start, name)
+            pass  # Its blocks show where it is damaged.
+        try:
+            blocks = list(blocks_of(content))
+        except NotAvroError:
+            raise _make_damaged_error(name, self.where) from None
+        for start, block in blocks:
+            yield from self._block(block, start, name)
 
     def _block(self, block: bytes | None, start: int, name: str) -> list[Any]:
-        """The records of a block, all or none."""
+        """The records of a block, with a `Rejected` for each one that lacks a value, or for the whole block."""
         why = "the block does not end with the mark of the file"
         if block is not None:
             try:
-                return list(self.of_content(block, name))
+                records = list(chain.from_iterable(self.all_of(io.BytesIO(block), name)))
             except ValueError:
                 why = "the block cannot be decoded"
+            else:
+                return [self._divided(record, start, name) for record in records]
         return [Rejected(reject(name, Position(offset=start), "", Unreadable(why)))]
+
+    def _divided(self, record: Any, start: int, name: str) -> Any:
+        lacking = self._lacking(record)
+        return (
+            record if lacking is None else self.needed.rejected(lacking, record, name, Position(offset=start))
+        )
 
     def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
         """Yields the records of a file, many at a time; the ValueError for a damaged file does not show its content."""

@@ -14,13 +14,16 @@ from penstock_spark.files.splits import (
 from penstock_spark.sinks.files import FileSink, make_task_file_sink
 from penstock_spark.sinks.partitions import Partitions, RecordsFile
 from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
+from penstock_spark.sources.needed_columns import NOTHING_NEEDED, NeededColumns
 from penstock_spark.sources.partition_values import PartitionValues, add_folder_values, partition_values
 from penstock_spark.sources.stream_files import stream_files
 
 __all__ = [
     "BLOCK_BYTES",
+    "NOTHING_NEEDED",
     "SHORTENED_FILE",
     "FileSink",
+    "NeededColumns",
     "PartitionValues",
     "Partitions",
     "RecordsFile",

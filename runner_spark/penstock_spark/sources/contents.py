@@ -21,6 +21,7 @@ from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.sources.decoding import ByFile, RejectingDecoder
 from penstock_spark.sources.later_columns import LaterColumns
+from penstock_spark.sources.needed_columns import NOTHING_NEEDED, NeededColumns
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
 from penstock_spark.sources.stream_files import FILE, Naming, StreamFiles, place_columns
 
@@ -91,10 +92,11 @@ class ColumnsReader:
     records: FileRecords
     decode: Decoder
     later_columns: LaterColumns | None = None  # For a stream.
+    needed: NeededColumns = NOTHING_NEEDED
 
     def __call__(self, content: bytes, name: str) -> Iterator[Any]:
         for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
-            yield from self.decode(batch)
+            yield from self.needed.divide(batch, self.decode(batch), name)
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class RowsOfContents(TaskRows):
     schema: T.StructType  # The columns, in the types that they have in all files.
     naming: Naming
     later_columns: LaterColumns | None
+    needed: NeededColumns
     where: str
 
     def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -128,6 +131,7 @@ class RowsOfContents(TaskRows):
         try:
             for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
                 self._check(name, struct_of(batch.schema))
+                self.needed.check(batch, name)
                 columns = [column.cast(each.type) for column, each in zip(batch.columns, schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except ValueError as error:

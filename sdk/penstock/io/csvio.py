@@ -78,8 +78,8 @@ class CsvSource(RecordFileSource):
             options["usecols"] = columns
         if kinds:
             options["dtype"] = kinds
-        declared = tuple((name, hint) for name, hint in row.fields if name not in added)
-        return replace(self, options=tuple(sorted(options.items())), declared=declared)
+        typed = replace(self, options=tuple(sorted(options.items())))
+        return typed.with_declared_fields(row)
 
 
 def _type_in_csv(name: str, declared: object, where: str) -> Any:

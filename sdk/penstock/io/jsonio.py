@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -55,9 +55,7 @@ class JsonSource(RecordFileSource):
                 what = f"the field {name} is declared {show_type(declared)}, but is {own.__name__} in {self.describe()}"
                 fix = f"declare {name}: {own.__name__}, and convert the value with beam.Map"
                 raise refusal(TypeCheckError, what, where=where, hint=fix)
-        return replace(
-            self, declared=tuple((name, hint) for name, hint in row.fields if name not in self.partition_by)
-        )
+        return self.with_declared_fields(row)
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.lines:

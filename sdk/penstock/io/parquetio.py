@@ -14,6 +14,7 @@ from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
+from penstock.typehints.row_type import RowTypeConstraint
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +52,9 @@ class ParquetSource(RecordFileSource):
     def has_fields(self) -> bool:  # type: ignore[override]
         """True if elements are records, not tables."""
         return self.elements != "table"
+
+    def with_declared_fields(self, row: RowTypeConstraint) -> ParquetSource:
+        return super().with_declared_fields(row) if self.has_fields else self
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.elements != "table":

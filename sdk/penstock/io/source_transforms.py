@@ -14,7 +14,7 @@ from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.io.files.paths import require_files
-from penstock.io.formats.file_formats import FileSource
+from penstock.io.formats.file_formats import FileSource, RecordFileSource
 from penstock.io.rejects import ELEMENTS_REJECTED, REJECTED, Rejected, RejectedRecord
 from penstock.io.streaming.stream_sources import (
     ACCEPTED,
@@ -31,6 +31,7 @@ from penstock.options.standard import TypeOptions
 from penstock.transforms.elements.field_checks import check_field_names
 from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import typehints
+from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import DurationTypes
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         return pipeline.runner.element_type_of(self.source, pipeline.options, where)
 
     def take_declared_type(self, element_type: object, pipeline: Pipeline) -> None:
-        """Adapts the source to the type that the user has declared for its elements, if it reads values by type."""
+        """Adapts the source to the type that the user has declared for its elements, if it has records of fields."""
+        row = row_of(element_type)
+        if row is not None and isinstance(self.source, RecordFileSource):
+            self.source = self.source.with_declared_fields(row)
 
     def to_primitive(self) -> graph.Read:
         return graph.Read(self.source)
@@ -148,6 +152,13 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
             _flag("existing_only", existing_only),
         )
         return ReadStream(stream.check(), self)
+
+
+def row_of(element_type: object) -> RowTypeConstraint | None:
+    """Returns the row hint of a type of elements; None if it has no named fields."""
+    if isinstance(element_type, RowTypeConstraint):
+        return element_type
+    return RowTypeConstraint.from_user_type(element_type)
 
 
 def _require_files(source: graph.Source, where: str, *, is_stream: bool = False) -> None:

@@ -40,6 +40,7 @@ from penstock_spark.sources.contents import (
     stream_of_contents,
 )
 from penstock_spark.sources.later_columns import LaterColumns
+from penstock_spark.sources.needed_columns import NeededColumns
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.parts import PartsReader, make_empty_scan, scan_of_parts
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan, prune_schema
@@ -69,10 +70,11 @@ def open_orc(source: OrcSource, spark: SparkSession, where: str) -> Scan:
     values.check(files.paths)
     schema, stripes = _survey(files.paths, files.store(spark), where)
     records = OrcRecords(_choose_columns(values.with_columns(schema), source, where), values, where)
+    needed = NeededColumns.of(source, where, has_rejects=False)
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parts = distribute_parts(stripes, lambda stripe: stripe.weight_bytes, parallelism_of(spark))
-        return scan_of_parts(spark, StripeReader(records, parts, _decoder_of(source)))
-    return scan_of_contents(files, spark, ColumnsReader(records, _decoder_of(source)), where)
+        return scan_of_parts(spark, StripeReader(records, parts, _decoder_of(source), needed))
+    return scan_of_contents(files, spark, ColumnsReader(records, _decoder_of(source), needed=needed), where)
 
 
 def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
@@ -89,7 +91,8 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
         raise make_schema_error("columns", files, hint)
     columns = _choose_columns(values.with_columns(schema), source, where) if schema else source.columns
     later_columns = LaterColumns(columns or (), where) if source.columns is None else None
-    read = ColumnsReader(OrcRecords(columns, values, where), _decoder_of(source), later_columns)
+    needed = NeededColumns.of(source, where, has_rejects=stream.has_rejects)
+    read = ColumnsReader(OrcRecords(columns, values, where), _decoder_of(source), later_columns, needed)
     scan = stream_of_contents(files, stream, spark, read)
     whole = T.StructType([values.with_columns(schema)[name] for name in columns or ()]) if schema else schema
     if is_unsupported_by_spark(whole) or has_unknown_type(whole):
@@ -98,7 +101,7 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
     def make_columns(names: Collection[str] | None) -> DataFrame:
         wanted = prune_schema(whole, names)
         records = OrcRecords(tuple(wanted.names), values, where)
-        rows = RowsOfContents(records, wanted, files.naming(), later_columns, where)
+        rows = RowsOfContents(records, wanted, files.naming(), later_columns, needed, where)
         frame: DataFrame = map_in_arrow(scan.frame, rows, wanted)
         return frame
 
@@ -184,6 +187,7 @@ class StripeReader(PartsReader):
     records: OrcRecords
     parts: Sequence[Sequence[Stripe]]
     decode: Decoder
+    needed: NeededColumns
 
     def read(self, stripe: Stripe) -> Iterator[list[Any]]:
         where = self.records.where
@@ -193,6 +197,6 @@ class StripeReader(PartsReader):
                     fail_step(make_changed_error(stripe.path, where), where)
                 opened = self.records.open(file, stripe.path)
                 for batch in self.records.stripe(opened, stripe.number):
-                    yield self.decode(batch)
+                    yield self.decode(self.needed.check(batch, stripe.path))
         except OSError as error:
             fail_step(make_unreadable_error(error, stripe.path, where), where)

@@ -210,6 +210,22 @@ def _bounds(footers: Sequence[pq.FileMetaData], schema: T.StructType) -> Bounds:
     return Bounds(rows, {name: found for name, found in ranges.items() if found is not None})
 
 
+def count_nulls(footer: pq.FileMetaData, name: str) -> int | None:
+    """The number of nulls in a column, which are all its values in a file without it; None if that is unknown."""
+    if name not in footer.schema.to_arrow_schema().names:
+        return footer.num_rows
+    if name not in footer.schema.names:
+        return None  # It has columns in it.
+    place = [footer.schema.column(each).path for each in range(len(footer.schema))].index(name)
+    count = 0
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        found = group.column(place).statistics
+        if found is None or not found.has_null_count:
+            return None
+        count += int(found.null_count)
+    return count
+
+
 def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
     """The range of a column in all row groups that have rows; None if one of them has no statistics."""
     ends: list[int] = []

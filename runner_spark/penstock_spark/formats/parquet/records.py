@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -25,6 +25,7 @@ from penstock_spark.files.finding import Namer, look_at_all, make_changed_error,
 from penstock_spark.files.store import FileStore
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
 from penstock_spark.formats.parquet.footers import (
+    count_nulls,
     has_fixed_lists,
     is_read_by_spark,
     schema_of_footer,
@@ -36,6 +37,7 @@ from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.later_columns import LaterColumns, list_nested_names
+from penstock_spark.sources.needed_columns import NOTHING_NEEDED, NeededColumns
 from penstock_spark.sources.partition_values import PartitionValues
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Decoder, Part
@@ -103,6 +105,7 @@ class ParquetRecords:
     schema: T.StructType  # The columns of the records, in order.
     values: PartitionValues  # The columns that are in the names of folders.
     where: str
+    needed: NeededColumns = NOTHING_NEEDED
 
     def all_of(
         self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
@@ -134,7 +137,8 @@ class ParquetRecords:
             for each in schema
         ]
         table = pa.Table.from_arrays(columns, schema=schema).combine_chunks()
-        yield from table.to_batches(BATCH_ROWS)
+        for batch in table.to_batches(BATCH_ROWS):
+            yield self.needed.check(batch, opened.name)
 
     def _of_other_type(self, name: str, column: T.StructField, wanted: T.DataType) -> ValueError:
         own = column.dataType.simpleString()
@@ -165,6 +169,24 @@ def _failures_told(name: str, where: str, *, opening: bool = False) -> Iterator[
                 "if the file is damaged, write it again; otherwise read it with ReadFromSpark('parquet', ...)"
             )
         raise refusal(ValueError, what, where=where, hint=hint) from None
+
+
+def find_unproven(
+    needed: NeededColumns, wanted: Collection[str], footers: Mapping[str, pq.FileMetaData]
+) -> frozenset[str]:
+    """The wanted columns that need values, and of which the statistics do not prove that they have all.
+
+    ValueError if the statistics of a file prove that a value is missing.
+    """
+    unproven: set[str] = set()
+    for path, footer in footers.items():
+        for name in needed.hints.keys() & set(wanted):
+            count = count_nulls(footer, name)
+            if count is None:
+                unproven.add(name)
+            elif count:
+                raise needed.make_error(name, path)
+    return frozenset(unproven)
 
 
 def footer_of(path: str, store: FileStore, where: str) -> pq.FileMetaData:
@@ -314,6 +336,7 @@ class LaterFiles:
     naming: Naming
     where: str
     later_columns: LaterColumns | None
+    needed: NeededColumns
 
     def __call__(self, names: Sequence[str]) -> None:
         """Raises a step's failure if Spark would not read the elements of one of the files.
@@ -344,6 +367,7 @@ class LaterFiles:
             raise self._refused(
                 f"{path} has columns of different types than the first files, which Spark does not read"
             )
+        find_unproven(self.needed, self.wanted, {path: footer})
 
     def _refused(self, what: str) -> ValueError:
         hint = "start the pipeline again: it then reads these files in their current state, and loses nothing"

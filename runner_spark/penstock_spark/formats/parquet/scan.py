@@ -42,6 +42,7 @@ from penstock_spark.formats.parquet.records import (
     RowsOfFiles,
     StreamOfFiles,
     check_types,
+    find_unproven,
     footer_of,
     frame_of,
     groups_of,
@@ -61,6 +62,7 @@ from penstock_spark.sources.contents import (
 from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.later_columns import LaterColumns, list_nested_names
 from penstock_spark.sources.line_numbers import Lines
+from penstock_spark.sources.needed_columns import NeededColumns
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.parts import scan_of_parts
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan, prune_schema
@@ -116,8 +118,8 @@ class _Found:
     by_spark: bool  # Whether Spark reads the wanted columns with their own values.
     merges: bool  # Whether Spark finds the schema itself, which a column that is not wanted may prevent.
 
-    def records(self, values: PartitionValues) -> ParquetRecords:
-        return ParquetRecords(self.wanted, values, values.where)
+    def records(self, values: PartitionValues, needed: NeededColumns) -> ParquetRecords:
+        return ParquetRecords(self.wanted, values, values.where, needed)
 
 
 def _found(footers: Mapping[str, pq.FileMetaData], source: ParquetSource, values: PartitionValues) -> _Found:
@@ -156,6 +158,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     Spark reads the files if it reads the values that they have, otherwise tasks read them by pyarrow.
     """
     values = partition_values(source.partition_by, source.schema, where)
+    needed = NeededColumns.of(source, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     decoder = _DECODERS[source.elements]
     if not files.paths:
@@ -171,7 +174,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     if not files.is_open_to_tasks:
         footers = _footers_of(files, spark, where, files.paths)
         found = _found(footers, source, values) if footers else found
-    records = found.records(values)
+    records = found.records(values, needed)
     as_rows = replace(records, schema=without_nothing(found.wanted))
     if not files.is_open_to_tasks:
         if is_unsupported_by_spark(found.wanted):
@@ -210,7 +213,12 @@ def _scan_by_spark(
         frame = files.load(spark.read.schema(whole), "parquet", table).select(*map(_column, wanted.names))
     elif frame is None or source.columns is not None:
         frame = files.load(spark.read.schema(wanted), "parquet")
-    return Scan(frame, lambda: decoder, bounds=bounds)
+    needed = NeededColumns.of(source, values.where)
+    is_all = found is not None and found.footers.keys() == set(files.paths)
+    unproven: Collection[str] = needed.hints
+    if found is not None and is_all:
+        unproven = find_unproven(needed, wanted.names, found.footers)
+    return Scan(needed.guarded(frame, unproven, source.describe()), lambda: decoder, bounds=bounds)
 
 
 def open_parquet_stream(
@@ -234,11 +242,12 @@ def open_parquet_stream(
         with translate_spark_errors(source.describe(), where):
             present.load(spark.read.option("mergeSchema", True), "parquet")
     found = _found(footers or {}, source, values)
+    needed = NeededColumns.of(source, where)
     decode, naming = _DECODERS[source.elements], files.naming()
     known = list(list_nested_names(found.schema)) if source.columns is None else None
     if disk_path(files.pattern) is not None and not leaves_files_out(spark):
         later = None if known is None else LaterColumns(known, where)
-        read = StreamOfFiles(found.records(values), decode, naming, working_folder(), later)
+        read = StreamOfFiles(found.records(values, needed), decode, naming, working_folder(), later)
         scan = stream_of_names(files, stream, spark, lambda: read)
         if is_unsupported_by_spark(found.wanted):
             return scan
@@ -247,16 +256,20 @@ def open_parquet_stream(
         )
         if not by_spark or not all(map(naming.name, files.seen_by_spark(spark))):
             return replace(scan, make_columns=partial(_rows_by_python, scan.frame, read))
-        check = LaterFiles(found.schema, found.wanted.names, naming, where, later)
+        check = LaterFiles(found.schema, found.wanted.names, naming, where, later, needed)
         by_spark_frame = files.load(spark.readStream.schema(found.wanted), "parquet")
-        return replace(scan, make_columns=lambda names: by_spark_frame, check_files=check)
+        guarded = needed.guarded(by_spark_frame, needed.hints, source.describe())
+        return replace(scan, make_columns=lambda names: guarded, check_files=check)
     if not found.by_spark:
         later = None if known is None else LaterColumns(known, where)
-        return stream_of_contents(files, stream, spark, ColumnsReader(found.records(values), decode, later))
+        return stream_of_contents(
+            files, stream, spark, ColumnsReader(found.records(values, needed), decode, later)
+        )
     in_files = values.without_columns(found.wanted)
     frame = files.load(spark.readStream.schema(in_files), "parquet")
 
     def decode_part(batch: pa.RecordBatch, file: str, lines: Lines) -> list[Any]:
+        needed.check(batch, file)
         return decode(values.added(batch, file).select(found.wanted.names) if values.names else batch)
 
     columns = [*map(_column, in_files.names), *place_columns(stream)]

@@ -7,7 +7,7 @@ the format by the class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from penstock.graph import Sink
@@ -22,6 +22,7 @@ from penstock.io.formats.partition_folders import (
 )
 from penstock.io.formats.record_types import column_names_of
 from penstock.io.streaming.stream_sources import Streamable
+from penstock.typehints.row_type import RowTypeConstraint
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class RecordFileSource(FileSource):
         check_path(path, argument)
         parts = check_partitions_to_read(partition_by, schema)
         return cls(pattern_of_table(path, parts), partition_by=parts, schema=schema, **fields)
+
+    def with_declared_fields(self, row: RowTypeConstraint) -> Self:
+        """Returns the source whose records must fit the fields of a declared type."""
+        return replace(
+            self, declared=tuple((name, hint) for name, hint in row.fields if name not in self.partition_by)
+        )
 
     def describe(self) -> str:
         return super().describe() + (f" [{', '.join(self.columns)}]" if self.columns else "")

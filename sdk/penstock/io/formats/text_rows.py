@@ -20,10 +20,9 @@ from penstock.io.formats.partition_folders import (
 )
 from penstock.io.formats.record_types import field_names
 from penstock.io.sink_transforms import SinkTransform
-from penstock.io.source_transforms import SourceTransform
+from penstock.io.source_transforms import SourceTransform, row_of
 from penstock.options.standard import TypeOptions
 from penstock.transforms.elements.field_checks import check_field_names
-from penstock.typehints.row_type import RowTypeConstraint
 
 if TYPE_CHECKING:
     from penstock.construction.pipeline import Pipeline
@@ -80,9 +79,7 @@ class ReadTextRows(SourceTransform[Row]):
 
     def take_declared_type(self, element_type: object, pipeline: Pipeline) -> None:
         """Passes the declared fields to the source, which reads them or refuses them."""
-        row = element_type
-        if not isinstance(row, RowTypeConstraint):
-            row = RowTypeConstraint.from_user_type(element_type)
+        row = row_of(element_type)
         if row is None:
             return
         where, found = pipeline.current_transform().where, None
