@@ -213,7 +213,7 @@ def _bounds(footers: Sequence[pq.FileMetaData], schema: T.StructType) -> Bounds:
 def count_nulls(footer: pq.FileMetaData, name: str) -> int | None:
     """The number of nulls in a column, which are all its values in a file without it; None if that is unknown."""
     if name not in footer.schema.to_arrow_schema().names:
-        return footer.num_rows
+        return int(footer.num_rows)
     if name not in footer.schema.names:
         return None  # It has columns in it.
     place = [footer.schema.column(each).path for each in range(len(footer.schema))].index(name)
