@@ -175,9 +175,10 @@ def ReadFromCsv(
     column turns out to have a different type, it is an error when the files are opened.
 
     ``.with_output_types(Sale)``, with a NamedTuple ``Sale``, names the columns to read and the types of their values:
-    int, float, bool, str, ``datetime.datetime``, ``datetime.date`` or ``decimal.Decimal``. Dates and times are written
+    int, float, bool, str, ``datetime.datetime``, ``datetime.date``, ``decimal.Decimal``, which keeps the digits of the
+    text, or ``penstock.typehints.decimal_of(10, 2)``, which has two digits after the point. Dates and times are written
     as in ISO 8601 (``2026-01-31``, ``2026-01-31T12:00:00Z``); a time without a zone is in UTC. A value of another type
-    is an error, or a reject. An empty field is None, whatever the type is.
+    is an error, or a reject, and so is a missing value, unless the type includes None (``float | None``).
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.

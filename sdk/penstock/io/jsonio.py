@@ -116,6 +116,11 @@ def ReadFromJson(
     names the file. The element type has the types of the values if the files have at most 4 MB when the transform is
     applied; otherwise it is only known that elements are rows.
 
+    ``.with_output_types(Sale)``, with a NamedTuple ``Sale``, declares the types of fields. A value that is not of a
+    declared int, float, bool, str, ``decimal.Decimal`` or ``penstock.typehints.decimal_of(10, 2)`` makes its record an
+    error, or a reject. So does a field that is null or absent, unless its type includes None (``float | None``). A
+    Decimal has the digits of the text, which may be in a string. Of other types, only None is checked.
+
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
         orient: Only ``"records"``.

@@ -69,7 +69,8 @@ class ReadFromOrc(SourceTransform[Any]):
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
             strings, whole numbers, booleans or dates; without it, they are strings.
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
-            for each file that cannot be read; otherwise it is an error.
+            for each file that cannot be read, and each record with a null where the type of ``with_output_types``
+            excludes None; otherwise it is an error.
 
     Raises:
         OSError: If no file matches.

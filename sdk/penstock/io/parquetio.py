@@ -134,7 +134,8 @@ class ReadFromParquet(_ReadParquet[ResultT]):
 
     Raises:
         OSError: If no file matches.
-        ValueError: If `schema` lacks a column of `partition_by`.
+        ValueError: If `schema` lacks a column of `partition_by`. When it runs: for a null where the type of
+            ``with_output_types`` excludes None.
 
     >>> ReadFromParquet("/data/*", validate=False, columns=["a"]).source.describe()
     'parquet /data/* [a]'
