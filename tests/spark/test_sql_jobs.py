@@ -197,6 +197,35 @@ def test_lines_that_do_not_fit_go_to_the_table_of_rejects(spark: Any, tmp_path: 
     assert rows_of(tmp_path / "good") == good
 
 
+@pytest.mark.parametrize("option", ["", ", multiLine = 'true'"])
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_a_null_where_the_column_is_not_null_is_a_reject(
+    spark: Any, tmp_path: Path, format: str, option: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    texts = {"csv": "day,euros\n1,3.50\n2,\n", "json": '{"day":1,"euros":3.5}\n{"day":2,"euros":null}\n'}
+    if format == "json" and option:
+        texts[format] = f"[{texts[format].replace(chr(10), ',', 1)}]"
+    (tmp_path / "in" / "a").write_text(texts[format])
+    Job(
+        f"""
+        CREATE TABLE sales (day BIGINT, euros DECIMAL(10,2) NOT NULL)
+        WITH (format = '{format}', path = '{tmp_path}/in', header = 'true', rejects = '{tmp_path}/bad'{option});
+        CREATE TABLE good WITH (format = 'json', path = '{tmp_path}/good') AS SELECT day, euros FROM sales""".replace(
+            "header = 'true', ", "header = 'true', " if format == "csv" else ""
+        ),
+        mode="batch",
+    ).run()
+    assert [dict(each)["day"] for each in _objects(tmp_path / "good")] == [1]
+    [found] = map(dict, _objects(tmp_path / "bad"))
+    assert (
+        found["reason"]
+        == "the record does not fit the columns: the field 'euros' has no value, and is NOT NULL"
+    )
+    record = texts[format].splitlines()[-1] if not option else '{"day": 2, "euros": null}'
+    assert (found["line"], found["record"]) == (None if option else len(texts[format].splitlines()), record)
+
+
 def test_rejects_have_the_same_json_in_sql_and_in_python(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("n,s\n1,x\nword,y\n2\n")
     columns = ", ".join(f"{name} {kind}" for name, kind in REJECT_TYPES.items())

@@ -85,7 +85,10 @@ def _in_csv(
             yield rows.line_num, Unreadable(fields)
             continue
         for text, column in zip(row, schema, strict=True):
-            if text not in (null, "") and not _reads(text, column.dataType):
+            if text in (null, ""):
+                if not column.nullable:
+                    yield rows.line_num, make_null(column.name)
+            elif not _reads(text, column.dataType):
                 yield rows.line_num, _other_type(column)
 
 
@@ -105,6 +108,9 @@ def _in_json(
         if not isinstance(found, dict):
             yield number, Unreadable("it is not a JSON object")
             continue
+        for column in schema:
+            if found.get(column.name) is None and not column.nullable:
+                yield number, make_null(column.name)
         for name, column in _columns_in(found, schema):
             value = found[name]
             if isinstance(value, str) != _is_text(column.dataType) or not _reads(str(value), column.dataType):
@@ -116,6 +122,11 @@ def _columns_in(found: Mapping[str, object], schema: T.StructType) -> Iterator[t
     for column in schema:
         if found.get(column.name) is not None and type(column.dataType) in _READERS:
             yield column.name, column
+
+
+def make_null(name: str) -> Unreadable:
+    """Why a record without a value in a column that needs one does not fit."""
+    return Unreadable(f"the field {name!r} has no value, and is NOT NULL", name)
 
 
 def _other_type(column: T.StructField) -> Unreadable:

@@ -14,12 +14,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.rejects import Position, Rejected, Unreadable, reject
 from penstock.io.sparkio import SparkSource
 from penstock_spark.columns.values import to_rows
 from penstock_spark.files.finding import namer_of
-from penstock_spark.reports.misfit_lines import find_misfit
+from penstock_spark.reports.misfit_lines import find_misfit, make_null
 from penstock_spark.sources.decoding import ByFile, Decoded
 from penstock_spark.sources.headers import Headers, make_head_column
 from penstock_spark.sources.line_numbers import Lines
@@ -73,6 +74,11 @@ def scan_of_records(
     else:
         whole = T.StructType([*schema.fields, T.StructField(_MALFORMED, T.StringType())])
         frame = read(source.format, parser, whole).withColumn(_RAW, F.col(_MALFORMED))
+        is_null = [_quoted(field.name).isNull() for field in schema if not field.nullable]
+        if is_null:
+            # Such a record has no text here, only its values.
+            malformed = F.when(reduce(or_, is_null), F.lit(""))
+            frame = frame.withColumn(_MALFORMED, F.coalesce(F.col(_MALFORMED), malformed))
     beside = [name for name in (_IS_RECORD, _HEAD) if name in frame.columns]
     rows = frame.select(*(_quoted(name) for name in schema.names), _MALFORMED, _RAW, *beside, *place)
     end = lowered.get("linesep")
@@ -117,6 +123,7 @@ def _lines(
     if not is_csv:
         # A list may have several objects, of which a line would have only the first.
         wrong += [F.col("__parsed").isNull(), value.rlike(r"^\s*\[")]
+    wrong += [F.col("__parsed").getField(field.name).isNull() for field in fields if not field.nullable]
     is_record = value.rlike(r"[^\x00-\x20]")
     if is_csv and lowered.get("comment"):
         is_record = is_record & ~F.startswith(value, F.lit(lowered["comment"]))
@@ -177,14 +184,24 @@ class _Records:
 
         for place in pc.indices_nonzero(pc.is_valid(batch.column(_MALFORMED))).to_pylist():
             [raw] = batch.column(_RAW).slice(place, 1).cast(pa.binary()).to_pylist()
-            values[place] = Rejected(reject(file, Position(number(place)), raw, self._why(raw)))
+            found = values[place]
+            why = self._why(raw) if raw is not None else self._explained(self._null_in(found))
+            values[place] = Rejected(
+                reject(file, Position(number(place)), found if raw is None else raw, why)
+            )
         return Decoded(values, number)
+
+    def _null_in(self, found: Row) -> Unreadable:
+        needed = (field.name for field in self.schema if not field.nullable)
+        return make_null(next(name for name in needed if getattr(found, name) is None))
 
     def _why(self, raw: bytes) -> Unreadable:
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             return Unreadable(f"the record is not utf-8 (byte {error.start + 1})")
-        found = find_misfit(text, self.format, self.schema, self.options)
+        return self._explained(find_misfit(text, self.format, self.schema, self.options))
+
+    def _explained(self, found: Unreadable | None) -> Unreadable:
         what = "the record does not fit the columns"
         return Unreadable(what) if found is None else Unreadable(f"{what}: {found}", found.field)
