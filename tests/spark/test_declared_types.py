@@ -11,9 +11,10 @@ import pytest
 from pyspark.sql import functions as F
 
 import penstock as beam
-from penstock.io import ReadFromCsv
+from penstock.io import ReadFromCsv, WriteToMemory
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import IngressTime
+from penstock.typehints import decimal_of
 from penstock_spark.formats.csv.kinds import fits, fits_text, typed
 from penstock_spark.formats.registry import open_source, open_stream
 from tests.spark.called import read_all
@@ -172,6 +173,28 @@ def test_a_stream_has_the_values_of_the_batch(spark, tmp_path, where) -> None:
     found: list[Any] = []
     read_all(columns, lambda frame, _: found.extend(frame.toArrow().to_pylist()), tmp_path / "checkpoint")
     assert [beam.Row(**each) for each in found] == _GOOD
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_dtype_takes_decimals_and_says_nothing_about_none(spark, tmp_path, is_stream) -> None:
+    (tmp_path / "a.csv").write_text("n,a,b\n1,12.5,12.50\n2,,\n3,1.255,1\n4,1,x\n")
+    types = {"n": int, "a": decimal_of(4, 2), "b": Decimal}
+    read = ReadFromCsv(f"{tmp_path}/*.csv", dtype=types, rejects=True)
+    good: list[Any] = []
+    bad: list[Any] = []
+    pipeline = beam.Pipeline(mode="streaming" if is_stream else "batch")
+    rows, rejected = pipeline | (read.as_stream(existing_only=True) if is_stream else read)
+    _ = rows | "Good" >> WriteToMemory(good)
+    _ = rejected | "Bad" >> WriteToMemory(bad)
+    pipeline.run().wait_until_finish()
+    assert sorted(map(repr, good)) == [
+        "Row(n=1, a=Decimal('12.50'), b=Decimal('12.50'))",
+        "Row(n=2, a=None, b=None)",
+    ]
+    assert sorted((record.line, record.reason) for record in bad) == [
+        (4, "the value of a is not of type decimal_of(4, 2)"),
+        (5, "the value of b is not of type Decimal"),
+    ]
 
 
 @pytest.mark.parametrize("is_stream", [False, True])

@@ -22,6 +22,7 @@ from penstock.io.formats.declared_fields import (
     make_misfit,
     make_missing,
     needed_fields,
+    show_field_type,
 )
 from penstock.io.rejects import Unreadable
 from penstock.scalars.spark_forms import quote_name
@@ -347,9 +348,10 @@ def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
             continue
         taken = typehints.get_concrete_type_from_nullable(hint)
         found = hint_of(kinds[name])
-        if taken is not found:
-            what = f"the column {name} seemed to be {taken.__name__} at the beginning of {source.describe()}"
-            hint = f"pass dtype={{{name!r}: {found.__name__}}}, because later values have that type"
+        if taken != found:
+            seemed, later = show_field_type(taken), show_field_type(found)
+            what = f"the column {name} seemed to be {seemed} at the beginning of {source.describe()}"
+            hint = f"pass dtype={{{name!r}: {later}}}, because later values have that type"
             raise refusal(ValueError, what, where=where, hint=hint)
 
 
