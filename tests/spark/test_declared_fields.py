@@ -1,4 +1,4 @@
-"""What declared types make of values: each type with and without None, in each format, in a batch and a stream."""
+"""Declared types of fields: each type with and without None, in each format, in a batch and a stream."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class NeededColumns:
         return elements
 
     def rejected(self, name: str, element: Any, file: str, position: Position = UNKNOWN_POSITION) -> Rejected:
-        """What takes the place of an element that lacks a value."""
+        """Returns the reject that replaces an element which lacks a value."""
         if isinstance(element, Rejected):
             return Rejected(element.record._replace(field=name, reason=str(self.make_missing(name))))
         return Rejected(reject(file, position, element, self.make_missing(name)))

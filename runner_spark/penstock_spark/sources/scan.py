@@ -55,7 +55,7 @@ class Scan:
     has_columns: bool = True
     # The number of rows, and the range of numbers in columns, as far as files show them.
     bounds: Bounds = UNBOUNDED
-    # What the function takes batches of, if columns would change the values: their text. None for the frame.
+    # A frame with the text of values that columns would change, for the function; None if it takes the other frame.
     to_decode: DataFrame | None = None
 
     @property

@@ -37,7 +37,7 @@ class JsonSource(RecordFileSource):
 
     @cached_property
     def declared_values(self) -> DeclaredValues:
-        """What checks the objects by the declared fields."""
+        """Checks objects by the declared fields."""
         return DeclaredValues(self.declared)
 
     def with_declared_type(self, row: RowTypeConstraint, found: object, where: str) -> JsonSource:

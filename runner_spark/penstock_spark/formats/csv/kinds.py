@@ -57,7 +57,7 @@ _ZONE = r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
 
 
 def _decimals(digits: int, scale: int) -> str:
-    """The pattern of decimals that a column with so many digits, and so many of them after the point, holds."""
+    """The pattern of the decimals in a column with a number of digits, of which `scale` are after the point."""
     return rf"^\s*[+-]?(?=\.?[0-9])0*[0-9]{{0,{digits - scale}}}(?:\.[0-9]{{0,{scale}}}0*)?\s*$"
 
 
@@ -114,7 +114,7 @@ def is_declared_only(kind: str) -> bool:
 PARSERS: dict[str, Callable[[str], object]] = {"long int": int, "decimal": Decimal}
 """The functions with which Python reads the text of values that Spark's type would change, by their kinds.
 
-A whole number may have more than 64 bits. A decimal whose type has no numbers of digits keeps those of its text.
+An integer may have more than 64 bits. A decimal whose type has no numbers of digits keeps the digits of its text.
 """
 
 

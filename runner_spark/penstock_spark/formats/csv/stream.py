@@ -259,7 +259,7 @@ def _wrong(
 ) -> Column:
     """Why a record is wrong: a value has another kind, or is missing in one of the `needed` columns.
 
-    In the columns `is_exact`, also a whole number is wrong that Spark's type does not hold.
+    In the columns `is_exact`, an integer that Spark's type does not hold is also wrong.
     """
     misfits = []
     for name, kind in kinds.items():

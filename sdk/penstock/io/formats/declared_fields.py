@@ -20,7 +20,7 @@ DeclaredFields = tuple[tuple[str, Any], ...]
 _CLASS = re.compile(r"<class '(?:[^'.]*\.)*([^'.]*)'>")
 
 KEEPS_APART = "pass rejects=True, which keeps such records apart"
-"""What a hint says of sources that have rejects."""
+"""The end of a hint about sources that have rejects."""
 
 
 def needed_fields(declared: Iterable[tuple[str, Any]]) -> dict[str, Any]:
