@@ -133,7 +133,7 @@ class AvroRecords:
                 self.needed.fail(lacking, name)
         return records
 
-    def _lacking(self, record: Any) -> str | None:
+    def _lacking(self, record: object) -> str | None:
         """The first field in which a record lacks a value that it needs."""
         fields = vars(record) if isinstance(record, Row) else record if isinstance(record, dict) else {}
         return next((name for name in self.needed.hints if fields.get(name, 0) is None), None)
@@ -171,7 +171,7 @@ class AvroRecords:
                 return [self._divided(record, start, name) for record in records]
         return [Rejected(reject(name, Position(offset=start), "", Unreadable(why)))]
 
-    def _divided(self, record: Any, start: int, name: str) -> Any:
+    def _divided(self, record: object, start: int, name: str) -> object:
         lacking = self._lacking(record)
         return (
             record if lacking is None else self.needed.rejected(lacking, record, name, Position(offset=start))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -162,9 +162,11 @@ def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     return values.of_all(objects)
 
 
-def _parsed(text: str, source: JsonSource, **options: Any) -> list[dict[str, Any]]:
+def _parsed(
+    text: str, source: JsonSource, parse_float: Callable[[str], object] | None = None
+) -> list[dict[str, Any]]:
     try:
-        parsed = json.loads(text, **options)
+        parsed = json.loads(text, parse_float=parse_float)
     except RecursionError:
         raise Unreadable("the record is nested too deeply") from None
     objects = parsed if isinstance(parsed, list) and not source.lines else [parsed]

@@ -15,6 +15,7 @@ from penstock.io.formats.declared_fields import KEEPS_APART, make_missing, neede
 from penstock.io.formats.file_formats import RecordFileSource
 from penstock.io.rejects import UNKNOWN_POSITION, Position, Rejected, Unreadable, reject
 from penstock.scalars.spark_forms import quote_name
+from penstock.typehints.constraints import Hint
 from penstock_spark.reports.failure import fail_step, mark
 from penstock_spark.sources.decoding import explain
 
@@ -23,7 +24,7 @@ from penstock_spark.sources.decoding import explain
 class NeededColumns:
     """Finds records without a value in a column that needs one: they are rejects, or errors of the step."""
 
-    hints: Mapping[str, Any] = field(default_factory=dict)  # Their declared types, by name.
+    hints: Mapping[str, Hint] = field(default_factory=dict)  # Their declared types, by name.
     where: str = ""
     has_rejects: bool = False
     ways_out: tuple[str, ...] = ()  # What else the user can do than to let the column be None.
@@ -62,7 +63,9 @@ class NeededColumns:
                 elements[place] = self.rejected(name, elements[place], file)
         return elements
 
-    def rejected(self, name: str, element: Any, file: str, position: Position = UNKNOWN_POSITION) -> Rejected:
+    def rejected(
+        self, name: str, element: object, file: str, position: Position = UNKNOWN_POSITION
+    ) -> Rejected:
         """Returns the reject that replaces an element which lacks a value."""
         if isinstance(element, Rejected):
             return Rejected(element.record._replace(field=name, reason=str(self.make_missing(name))))

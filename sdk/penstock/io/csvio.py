@@ -15,7 +15,7 @@ from penstock.io.formats.partition_folders import partition_columns
 from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
 from penstock.transforms.elements.field_checks import check_field_names
 from penstock.typehints import typehints
-from penstock.typehints.constraints import show_type
+from penstock.typehints.constraints import Hint, show_type
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.signatures import TypeCheckError
 from penstock.typehints.unions import without_none
@@ -82,7 +82,7 @@ class CsvSource(RecordFileSource):
         return typed.with_declared_fields(row)
 
 
-def _type_in_csv(name: str, declared: object, where: str) -> Any:
+def _type_in_csv(name: str, declared: object, where: str) -> Hint:
     """The type of the values of a declared field; None if any value will do."""
     plain = without_none(declared)
     check_digits(name, plain, where)

@@ -17,6 +17,7 @@ from penstock.error import refusal
 from penstock.io.csvio import CLASSES_SHOWN
 from penstock.io.formats.declared_fields import digits_of
 from penstock.typehints.column_types import decimal_of
+from penstock.typehints.constraints import Hint
 from penstock.values import types as value_types
 from penstock.values.types import ValueType
 from penstock_spark.columns.types import spark_type_of, spelling_of_hint
@@ -74,7 +75,7 @@ _NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "b
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-def hint_of(kind: str) -> Any:
+def hint_of(kind: str) -> Hint:
     """The type hint of the values of a kind.
 
     >>> hint_of("long int"), hint_of("decimal(10,2)")
@@ -84,7 +85,7 @@ def hint_of(kind: str) -> Any:
     return VALUES[kind].hint if digits is None else decimal_of(int(digits[1]), int(digits[2]))
 
 
-def kind_of_hint(hint: Any) -> str | None:
+def kind_of_hint(hint: Hint) -> str | None:
     """The kind of values with a type hint; None if CSV has no such values.
 
     >>> kind_of_hint(int), kind_of_hint(hint_of("decimal(10,2)")), kind_of_hint(list)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import decimal
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from penstock.error import refusal
 from penstock.io.rejects import Unreadable
 from penstock.typehints.column_types import ValueTypeConstraint
-from penstock.typehints.constraints import describe_mismatch
+from penstock.typehints.constraints import Hint, describe_mismatch
 from penstock.typehints.signatures import TypeCheckError
 from penstock.values.types import DECIMAL_DIGITS
 
-DeclaredFields = tuple[tuple[str, Any], ...]
+DeclaredFields = tuple[tuple[str, Hint], ...]
 """Pairs of name and type, in order."""
 
 _CLASS = re.compile(r"<class '(?:[^'.]*\.)*([^'.]*)'>")
@@ -23,7 +22,7 @@ KEEPS_APART = "pass rejects=True, which keeps such records apart"
 """The end of a hint about sources that have rejects."""
 
 
-def needed_fields(declared: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def needed_fields(declared: Iterable[tuple[str, Hint]]) -> dict[str, Hint]:
     """Returns the fields whose types exclude None, with their types.
 
     >>> needed_fields([("item", str), ("euros", float | None), ("note", object)])
@@ -32,7 +31,7 @@ def needed_fields(declared: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {name: hint for name, hint in declared if describe_mismatch(hint, None) is not None}
 
 
-def make_missing(name: str, hint: Any, *ways_out: str) -> Unreadable:
+def make_missing(name: str, hint: Hint, *ways_out: str) -> Unreadable:
     """Returns why a record without a value in a needed field does not fit.
 
     Args:
@@ -52,7 +51,7 @@ def make_missing(name: str, hint: Any, *ways_out: str) -> Unreadable:
     return Unreadable(f"the value of {name} is missing, and its type {shown} excludes None", name, fix)
 
 
-def make_misfit(name: str, hint: Any) -> Unreadable:
+def make_misfit(name: str, hint: Hint) -> Unreadable:
     """Returns why a record with a value of another type in a field does not fit.
 
     >>> print(make_misfit("euros", float))
@@ -62,7 +61,7 @@ def make_misfit(name: str, hint: Any) -> Unreadable:
     return Unreadable(what, name, f"correct the type of the field, or {KEEPS_APART}")
 
 
-def show_field_type(hint: Any) -> str:
+def show_field_type(hint: Hint) -> str:
     """Returns a type as a program writes it.
 
     >>> from penstock.typehints import List, decimal_of
@@ -74,7 +73,7 @@ def show_field_type(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else _CLASS.sub(r"\1", str(hint))
 
 
-def digits_of(hint: Any) -> tuple[int, int] | None:
+def digits_of(hint: Hint) -> tuple[int, int] | None:
     """Returns the numbers of digits, and of those after the point, of ``decimal_of(...)``; None for other types.
 
     >>> from penstock.typehints import decimal_of
@@ -87,7 +86,7 @@ def digits_of(hint: Any) -> tuple[int, int] | None:
     return None
 
 
-def check_digits(name: str, hint: Any, where: str) -> None:
+def check_digits(name: str, hint: Hint, where: str) -> None:
     """Refuses a ``decimal_of(...)`` with digits that no column has."""
     digits = digits_of(hint)
     if digits is not None and not (0 <= digits[1] <= digits[0] <= DECIMAL_DIGITS and digits[0]):

@@ -16,6 +16,7 @@ from penstock.io.formats.declared_fields import (
     make_missing,
     needed_fields,
 )
+from penstock.typehints.constraints import Hint
 from penstock.typehints.unions import without_none
 from penstock.values.types import DECIMAL_DIGITS, DECIMAL_SCALE
 
@@ -48,7 +49,7 @@ class DeclaredValues:
         return frozenset(name for name, hint in self.declared if is_decimal(without_none(hint)))
 
     @cached_property
-    def _readers(self) -> list[tuple[str, Any, bool, Callable[[Any], Any] | None]]:
+    def _readers(self) -> list[tuple[str, Hint, bool, Callable[[object], object] | None]]:
         needed = needed_fields(self.declared)
         return [(name, hint, name in needed, _reader_of(without_none(hint))) for name, hint in self.declared]
 
@@ -75,37 +76,37 @@ class DeclaredValues:
         return [self.of(each) for each in objects]
 
 
-def is_decimal(hint: Any) -> bool:
+def is_decimal(hint: Hint) -> bool:
     """True if the values of a type are decimals."""
     return hint is decimal.Decimal or digits_of(hint) is not None
 
 
-def _reader_of(hint: Any) -> Callable[[Any], Any] | None:
+def _reader_of(hint: Hint) -> Callable[[object], object] | None:
     """The function that makes a value of a type of a value of JSON; None if any value will do."""
     if not is_decimal(hint):
         return _READERS.get(hint) if isinstance(hint, type) else None
     return partial(_decimal, digits=digits_of(hint))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise TypeError
 
 
-def _truth(value: Any) -> bool:
+def _truth(value: object) -> bool:
     if isinstance(value, bool):
         return value
     raise TypeError
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise TypeError
 
 
-def _float(value: Any) -> float:
+def _float(value: object) -> float:
     if isinstance(value, float):
         return value
     found = float(_whole(value))
@@ -114,7 +115,7 @@ def _float(value: Any) -> float:
     return found
 
 
-def _decimal(value: Any, digits: tuple[int, int] | None) -> decimal.Decimal:
+def _decimal(value: object, digits: tuple[int, int] | None) -> decimal.Decimal:
     """The decimal of a number, or of a text that has one; with `digits`, as many are after the point."""
     if isinstance(value, bool) or not isinstance(value, int | decimal.Decimal | str):
         raise TypeError
@@ -128,4 +129,4 @@ def _decimal(value: Any, digits: tuple[int, int] | None) -> decimal.Decimal:
     return found if digits is None else rounded
 
 
-_READERS: dict[type, Callable[[Any], Any]] = {str: _text, bool: _truth, int: _whole, float: _float}
+_READERS: dict[type, Callable[[object], object]] = {str: _text, bool: _truth, int: _whole, float: _float}
