@@ -11,7 +11,7 @@ from penstock.error import UnsupportedByRunner, add_location, refusal
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
 from penstock.io.query_source import QuerySource
 from penstock.options.base import with_values
-from penstock.options.checks import check_arguments, check_given, warn_of_no_effect_in_batch
+from penstock.options.checks import as_batch, check_arguments, check_given, warn_of_no_effect_in_batch
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions, TypeOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.runners.runner import PipelineResult, PipelineRunner
@@ -20,7 +20,7 @@ from penstock_spark.compiler import Compiled, Target, compile_graph
 from penstock_spark.formats.registry import check_packages, table_before_opening
 from penstock_spark.passes.columns import TableOf
 from penstock_spark.plan.stream_plan import StreamPlan
-from penstock_spark.supported import check, mode_of, warn_of_hints
+from penstock_spark.supported import check, default_mode, mode_of, warn_of_hints
 
 
 class SparkRunner(PipelineRunner):
@@ -216,11 +216,14 @@ class SparkRunner(PipelineRunner):
         step = Step("show", Write(DriverList(into, first)), inputs=(edge,), location=find_caller())
         settings = self._settings(pcoll.pipeline.options)
         opened = OpenSession(settings, self.local_only, is_fresh=uses_session(graph))
-        plan = self.compiled(graph.leading_to(step), settings, opened.table_of).plan
-        if isinstance(plan, StreamPlan):
+        graph = graph.leading_to(step)
+        if "batch" not in (default_mode(graph), settings.mode):
             what = "the elements of a stream cannot be collected: it does not end"
             hint = "write them to a sink, or pass mode='batch' if the input ends"
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
+        settings = as_batch(settings)
+        plan = self.compiled(graph, settings, opened.table_of).plan
+        assert not isinstance(plan, StreamPlan)
         views = views_of(settings, True)
         try:
             execute(plan, settings, opened, views)

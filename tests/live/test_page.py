@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from penstock_spark.checkpoints.custody.requests import Answer
+from penstock_spark.live.history import History, Line
 from penstock_spark.live.server import LiveServer, Look, page_with
 from penstock_spark.live.snapshot import RunSnapshot
 from tests.live.live_pictures import as_of_now, browser, run_browser
@@ -105,6 +107,33 @@ def test_the_page_in_a_notebook_draws_the_snapshot_that_is_in_it(tmp_path: Path)
     assert ">live_scores<" in dom
     assert "Run the cell again to see it now" in dom
     assert 'id="links" hidden' in dom
+
+
+def test_the_figures_fill_a_frame_that_has_no_width_at_first(tmp_path: Path) -> None:
+    path = tmp_path / "notebook.html"
+    document = """
+        <iframe style="display: none; width: 900px" srcdoc="{page}"></iframe>
+        <script>
+            const frame = document.querySelector("iframe");
+            setTimeout(() => frame.style.setProperty("display", "block"), 500);
+            setTimeout(() => {{
+                document.title = frame.contentDocument.getElementById("plot").getAttribute("viewBox");
+            }}, 2000);
+        </script>
+        """
+    path.write_text(document.format(page=html.escape(page_with(stream(20)))), encoding="utf-8")
+    dom = run_browser(path.as_uri(), "--dump-dom")
+    assert re.search("<title>0 0 8[0-9][0-9] ", dom)
+
+
+def test_the_clock_of_recorded_input_has_no_dates() -> None:
+    now = stream(60)
+    recorded = History((Line(SUM, ((0, None), (2_000_000, 60_000_000))),), (), 0)
+    dom = shown(replace(now, clock_micros=2_000_000, history=recorded))
+    plot = dom[dom.index('id="plot"') : dom.index('id="legend"')]
+    assert "processing time, from the start of the recorded input" in plot
+    assert ">00:00:05<" in plot
+    assert "1969" not in plot
 
 
 def test_a_label_in_the_page_is_text_whatever_it_says() -> None:

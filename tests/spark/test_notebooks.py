@@ -8,6 +8,7 @@ import pytest
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
+from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.periodicsequence import PeriodicImpulse
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -52,6 +53,16 @@ def test_what_has_no_first_elements_is_refused() -> None:
         UnsupportedByRunner, match="a stream cannot be collected: it does not end\n  at step 'show'"
     ):
         (pipeline | PeriodicImpulse()).head()
+
+
+def test_bounded_elements_of_a_streaming_pipeline_are_collected_as_a_batch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = PipelineOptions([], mode="streaming", checkpoint_location=str(tmp_path / "kept"), live_port=0)
+    pipeline = beam.Pipeline(options=options)
+    assert sorted((pipeline | beam.Create([1, 2, 3])).collect()) == [1, 2, 3]
+    assert not (tmp_path / "kept").exists()
+    assert "no effect" not in caplog.text
 
 
 def test_an_error_of_a_step_names_it() -> None:

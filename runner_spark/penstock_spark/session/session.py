@@ -167,13 +167,22 @@ def _start(options: SessionOptions) -> SparkSession:
             conf |= _local_conf(master)
             if not _has_pages(options.conf):
                 conf |= _KEPT_FOR_PAGES
-    conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
+    conf["spark.app.name"] = options.app_name or _name_of_program()
     conf |= options.conf
     end_first(kill_java)
     with environment(_python_environment(options.conf)), keep_handlers():
         if submitted:
             return _make_session(conf)
         return _start_java(conf, options.fast_start)
+
+
+def _name_of_program() -> str:
+    """Returns the name of the program's file, or of the notebook whose kernel runs it."""
+    name = os.path.basename(sys.argv[0])
+    if name == "ipykernel_launcher.py":
+        # Jupyter tells its kernels the path of their notebook; other notebooks do not.
+        return os.path.basename(os.environ.get("JPY_SESSION_NAME", "")) or "notebook"
+    return name or "penstock"
 
 
 def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:

@@ -19,6 +19,7 @@ from penstock.error import noun_for, refusal
 from penstock.graph import type_name
 from penstock.tracebacks import shortens_tracebacks
 from penstock.typehints import typehints
+from penstock.typehints.constraints import short_type
 from penstock.typehints.io_hints import WithElements, WithoutElements
 from penstock.windows.side_input_windows import default_window_mapping_fn
 from penstock.windows.windowing import Windowing
@@ -154,9 +155,9 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         label = self.producer.full_label if self.producer else "no step"
         facts = {
             "made by": label if self.tag is None else f"{label}, output {self.tag}",
-            "element type": type_name(self.element_type),
+            "element type": short_type(type_name(self.element_type)) or "Any",
             "windows": str(self.windowing.windowfn),
-            "ends": "yes; head() and collect() show its elements" if self.is_bounded else "no",
+            "bounded": "yes; head() and collect() show its elements" if self.is_bounded else "no",
         }
         return render_facts("PCollection", facts)
 

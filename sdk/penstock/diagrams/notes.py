@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from penstock.diagrams.steps import StepView, place_of
 from penstock.graph import Edge, Graph, Write, type_name
+from penstock.typehints.constraints import short_type
 from penstock.windows.triggers import AccumulationMode, DefaultTrigger
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows, WindowFn
 from penstock.windows.windowing import Windowing, default_windowing
@@ -86,29 +87,6 @@ def _transform_and_type(step: StepView, read: Sequence[Edge], made: Sequence[Edg
 def _type_of(edge: Edge) -> str:
     """The type of the elements; empty if nothing is known of it."""
     return "" if edge.element_type is None else short_type(type_name(edge.element_type))
-
-
-def short_type(name: str) -> str:
-    """Returns the name of a type as a program writes it, without modules; empty if it only says that anything may come.
-
-    >>> short_type("Tuple[<class 'str'>, <class 'game.Score'>, NoneType]"), short_type("Tuple[Any, Any]")
-    ('tuple[str, Score, None]', '')
-    >>> short_type("Row(id=int, name=Union[None, str])")
-    'Row(id=int, name=str | None)'
-    """
-    name = re.sub(r"<class '([^']*)'>", r"\1", name)
-    name = re.sub(r"(?:\w+\.|<locals>\.)+(?=\w)", "", name)
-    name = re.sub(r"\b(Tuple|List|Dict|Set|FrozenSet)\[", lambda found: found[0].lower(), name)
-    name = re.sub(r"\bNoneType\b", "None", name)
-    name = re.sub(r"\b(?:Union|Optional)\[([^][]*)\]", _union, name)
-    leaves = re.findall(r"\w+(?![\w\[])", name)
-    return "" if set(leaves) <= {"Any"} or name == "None" else name
-
-
-def _union(found: re.Match[str]) -> str:
-    names = found[1].split(", ")
-    # The usual order has None at the end.
-    return " | ".join(sorted(names, key=lambda name: name == "None"))
 
 
 def _changed_windowing(read: Sequence[Edge], made: Sequence[Edge]) -> list[str]:

@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.checks.similar_names import find_slip
 from penstock.error import refusal, three_parts
@@ -19,9 +19,11 @@ from penstock.options.base import (
     list_option_classes,
     with_values,
 )
-from penstock.options.option import Ignored
+from penstock.options.option import Ignored, Option
 from penstock.options.parsing import OptionsParser, find_nearest_option
 from penstock.where import here
+
+_OptionsT = TypeVar("_OptionsT", bound=PipelineOptions)
 
 _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
@@ -117,13 +119,23 @@ def warn_of_no_effect_in_batch(options: PipelineOptions) -> None:
     """Logs a warning for each option that is set but has no effect in a batch."""
     parser = get_shared_parser(list_option_classes())
     values = {**parser.values_of(list_given_flags(options))[0], **list_given_values(options)}
+    for option, effect in _of_streams(parser):
+        if values[option.name] != option.default:
+            _LOGGER.warning("the option %s has no effect: %s", option.name, effect.instead)
+
+
+def as_batch(options: _OptionsT) -> _OptionsT:
+    """Returns a copy of the options for a batch, without those that have no effect in one."""
+    parser = get_shared_parser(list_option_classes())
+    unset = {option.name: option.default for option, _ in _of_streams(parser)}
+    return with_values(options, {**unset, "mode": "batch"})
+
+
+def _of_streams(parser: OptionsParser) -> Iterator[tuple[Option, Ignored]]:
+    """Yields the options that have no effect in a batch."""
     for option in parser.records():
-        if (
-            values[option.name] != option.default
-            and isinstance(option.effect, Ignored)
-            and option.effect.is_in_batch_only
-        ):
-            _LOGGER.warning("the option %s has no effect: %s", option.name, option.effect.instead)
+        if isinstance(option.effect, Ignored) and option.effect.is_in_batch_only:
+            yield option, option.effect
 
 
 @functools.cache

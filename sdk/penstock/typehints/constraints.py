@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -245,6 +246,29 @@ def _rebuild(cls: type[ParameterizedConstraint], parameters: tuple[Hint, ...]) -
 def show_type(hint: Hint) -> str:
     """Returns a hint as errors show it: a class as Python shows it, with its module."""
     return repr(hint)
+
+
+def short_type(name: str) -> str:
+    """Returns the name of a type as a program writes it, without modules; empty if it only says that anything may come.
+
+    >>> short_type("Tuple[<class 'str'>, <class 'game.Score'>, NoneType]"), short_type("Tuple[Any, Any]")
+    ('tuple[str, Score, None]', '')
+    >>> short_type("Row(id=int, name=Union[None, str])")
+    'Row(id=int, name=str | None)'
+    """
+    name = re.sub(r"<class '([^']*)'>", r"\1", name)
+    name = re.sub(r"(?:\w+\.|<locals>\.)+(?=\w)", "", name)
+    name = re.sub(r"\b(Tuple|List|Dict|Set|FrozenSet)\[", lambda found: found[0].lower(), name)
+    name = re.sub(r"\bNoneType\b", "None", name)
+    name = re.sub(r"\b(?:Union|Optional)\[([^][]*)\]", _union, name)
+    leaves = re.findall(r"\w+(?![\w\[])", name)
+    return "" if set(leaves) <= {"Any"} or name == "None" else name
+
+
+def _union(found: re.Match[str]) -> str:
+    names = found[1].split(", ")
+    # The usual order has None at the end.
+    return " | ".join(sorted(names, key=lambda name: name == "None"))
 
 
 def visit_inner_types(
