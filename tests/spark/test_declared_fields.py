@@ -75,7 +75,7 @@ IN_JSON = {
         ['"x"', "123", "1.255", "Infinity"],
     ),
     # Of types that JSON does not have itself, only None is checked.
-    "List[int]": Kind(list[int], {"[1, 2]": [1, 2]}, []),
+    "list[int]": Kind(list[int], {"[1, 2]": [1, 2]}, []),
     "object": Kind(object, {"[1]": [1], "3": 3}, []),
 }
 

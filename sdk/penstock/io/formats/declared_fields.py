@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import decimal
-import re
 from collections.abc import Iterable
 
 from penstock.error import refusal
 from penstock.io.rejects import Unreadable
 from penstock.typehints.column_types import ValueTypeConstraint
-from penstock.typehints.constraints import Hint, describe_mismatch
+from penstock.typehints.constraints import Hint, describe_mismatch, short_type
 from penstock.typehints.signatures import TypeCheckError
 from penstock.values.types import DECIMAL_DIGITS
 
 DeclaredFields = tuple[tuple[str, Hint], ...]
 """Pairs of name and type, in order."""
-
-_CLASS = re.compile(r"<class '(?:[^'.]*\.)*([^'.]*)'>")
 
 KEEPS_APART = "pass rejects=True, which keeps such records apart"
 """The end of a hint about sources that have rejects."""
@@ -66,11 +63,11 @@ def show_field_type(hint: Hint) -> str:
 
     >>> from penstock.typehints import List, decimal_of
     >>> show_field_type(float), show_field_type(List[int]), show_field_type(decimal_of(10, 2))
-    ('float', 'List[int]', 'decimal_of(10, 2)')
+    ('float', 'list[int]', 'decimal_of(10, 2)')
     """
     if digits_of(hint) is not None:
         return f"decimal_of({', '.join(map(str, hint.parameters))})"
-    return hint.__name__ if isinstance(hint, type) else _CLASS.sub(r"\1", str(hint))
+    return hint.__name__ if isinstance(hint, type) else short_type(str(hint)) or str(hint)
 
 
 def digits_of(hint: Hint) -> tuple[int, int] | None:
