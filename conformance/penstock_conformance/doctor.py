@@ -198,7 +198,7 @@ def _folders() -> Iterator[Finding]:
         yield _folder(folder)
     if find_kept_folder("classes") is None:
         hint = "set PENSTOCK_CACHE to a folder that only you can write: starts are faster then"
-        yield Finding("cache", "there is no folder for what is kept between starts", hint)
+        yield Finding("cache", "there is no folder for files that are kept between starts", hint)
 
 
 def _folder(folder: str) -> Finding:
