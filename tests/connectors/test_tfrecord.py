@@ -174,7 +174,7 @@ def test_a_file_whose_compressed_content_is_damaged_is_named(compression: str, t
 
     suffix, pack, _ = COMPRESSIONS[compression]
     packed = pack(content(some_records(300)))
-    wanted = f"is not a whole {compression} file"
+    wanted = f"is not a complete {compression} file"
     for name, data in {"cut": packed[: len(packed) // 2], "other": WHOLE}.items():
         path = tmp_path / f"{name}{suffix}"
         path.write_bytes(data)

@@ -338,7 +338,7 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
         ],
     )
     assert text == (["fine"], [(2, b"bad\xff", "the record is not utf-8 (byte 4)")])
-    assert packed == ([], [(None, b"", "the file is not a whole lzma file")])
+    assert packed == ([], [(None, b"", "the file is not a complete lzma file")])
 
 
 def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(

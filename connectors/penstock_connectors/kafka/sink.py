@@ -158,7 +158,7 @@ class Records(Encoder):
         self._check(partition is None or _is_number(partition, 0), "partition", "is not a number, 0 or more")
         # Kafka's client takes the time 0 for none.
         is_right = timestamp is None or _is_number(timestamp, 1)
-        self._check(is_right, "timestamp", "is not a whole number of milliseconds after 1970")
+        self._check(is_right, "timestamp", "is not an integer, in milliseconds after 1970")
         headers = self._headers(found("headers"))
         return self._record(found("key"), found("value"), topic, partition, timestamp, headers)
 

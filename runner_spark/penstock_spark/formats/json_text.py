@@ -132,7 +132,7 @@ class JsonText:
         return value if self.digits is None else round(value, self.digits)
 
     def _of_decimal(self, value: decimal.Decimal, name: str) -> float | int | None:
-        """The float that is written with the same digits, or a whole number."""
+        """The float that is written with the same digits, or an integer."""
         if not value.is_finite():
             return None
         if self.digits is not None and value.adjusted() < _WHOLE_DIGITS_MAX:

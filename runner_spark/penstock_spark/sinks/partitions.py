@@ -65,7 +65,7 @@ class Partitions:
             kind = self.schema.field(name).type
             if not can_keep_apart(kind):
                 what = f"the name of a folder cannot hold the column {name!r} of partition_by, of type {kind}"
-                hint = "partition by strings, whole numbers, dates or booleans; make such a column in a Map first"
+                hint = "partition by strings, integers, dates or booleans; make such a column in a Map first"
                 raise refusal(ValueError, what, where=self.where, hint=hint)
 
     @property

@@ -146,7 +146,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 0:
             what = f"head needs a number of elements, but got {n!r}"
-            raise refusal(ValueError, what, hint="pass a whole number, such as head(20)")
+            raise refusal(ValueError, what, hint="pass an integer, such as head(20)")
         return Elements(self.pipeline.runner.elements_of(self, n) if n else [])
 
     def _repr_html_(self) -> str:

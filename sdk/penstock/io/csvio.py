@@ -183,7 +183,7 @@ def ReadFromCsv(
         partition_by: The columns whose values are in the names of folders, as `WriteToCsv` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
+            strings, integers, booleans or dates; without it, they are strings. The other columns do not need it.
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
             for each record that cannot be read; otherwise it is an error.
             A value that does not have the type of its column makes its record one of them. This type is the one in

@@ -134,7 +134,7 @@ class ReadFromDatabase(SourceTransform[Any]):
         table: The name of the table, ``"scores"`` or ``"schema.scores"``; alternatively, pass `query`.
         query: A ``SELECT``, which must not end with a semicolon.
         columns: The columns to read; None reads all.
-        partition_column: A column of whole numbers, dates or times, whose values divide the rows. Rows with
+        partition_column: A column of integers, dates or times, whose values divide the rows. Rows with
             null belong to the first part.
         num_partitions: The number of parts; by default as many as tasks run at a time.
         lower_bound: The smallest value of the column, to save the query that finds it; None asks the database. It only
@@ -327,7 +327,7 @@ def _check_partitions(column: object, number: object, bounds: tuple[Any, Any], p
         raise refusal(ValueError, what, hint='pass partition_column="id"')
     for name, bound in zip(("lower_bound", "upper_bound"), bounds, strict=True):
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | datetime.date)):
-            what = f"{name} must be a whole number, a date or a datetime, but is {noun_for(bound)}"
+            what = f"{name} must be an integer, a date or a datetime, but is {noun_for(bound)}"
             raise refusal(TypeError, what, hint=f"pass {name}=1_000, or leave it out")
     if None in bounds:
         return

@@ -110,7 +110,7 @@ def ReadFromJson(
         partition_by: The columns whose values are in the names of folders, as `WriteToJson` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
+            strings, integers, booleans or dates; without it, they are strings. The other columns do not need it.
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
             for each record that cannot be read; otherwise it is an error.
         kwargs: ``encoding``, of ``pandas.read_json``.
@@ -154,7 +154,7 @@ def WriteToJson(
 ) -> WriteTextRows:
     """Returns a transform that writes rows as JSON files (Beam's ``WriteToJson``).
 
-    Values are written without loss, or refused with the name of the field. Floats and whole numbers have all their
+    Values are written without loss, or refused with the name of the field. Floats and integers have all their
     digits; NaN and the infinities, which JSON lacks, become null, and so do the missing values of pandas. A Decimal
     becomes a number if Python reads the same number again. A value of a type that JSON lacks, bytes for example, is
     refused unless `default_handler` converts it. Times, dates and durations are numbers in the unit `date_unit`, times
@@ -224,7 +224,7 @@ def _check_values(given: Mapping[str, Any]) -> None:
     for name, largest in (("double_precision", 15), ("indent", 100)):
         value = given[name]
         if value is not None and (type(value) is not int or not 0 <= value <= largest):
-            what = f"{name} must be a whole number from 0 to {largest}, but is {value!r}"
+            what = f"{name} must be an integer from 0 to {largest}, but is {value!r}"
             raise refusal(ValueError, what, hint=f"write {name}=2, for example")
     if given["indent"] and given["lines"]:
         what = "indent needs lines=False, because each line of a file is one object"

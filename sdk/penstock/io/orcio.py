@@ -67,7 +67,7 @@ class ReadFromOrc(SourceTransform[Any]):
         partition_by: The columns whose values are in the names of folders, as `WriteToOrc` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings.
+            strings, integers, booleans or dates; without it, they are strings.
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
             for each file that cannot be read; otherwise it is an error.
 

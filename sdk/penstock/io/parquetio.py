@@ -126,7 +126,7 @@ class ReadFromParquet(_ReadParquet[ResultT]):
         partition_by: The columns whose values are in the names of folders, as `WriteToParquet` writes them. The path
             is then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings.
+            strings, integers, booleans or dates; without it, they are strings.
 
     Raises:
         OSError: If no file matches.
@@ -262,7 +262,7 @@ class WriteToParquet(RecordFileSinkTransform):
         triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
         partition_by: The columns whose values divide the files into folders such as
             ``country=DE/day=2026-01-02`` below the folder of the prefix, as Hive and Spark name them. The files do not
-            have these columns. They contain strings, whole numbers, booleans or dates; None becomes
+            have these columns. They contain strings, integers, booleans or dates; None becomes
             ``__HIVE_DEFAULT_PARTITION__``. `num_shards` is then the maximum number of files in a folder. A run without
             elements writes no file.
 

@@ -62,7 +62,7 @@ class Metric:
 
 
 class Counter(Metric):
-    """A sum of whole numbers (Beam's ``Counter``)."""
+    """A sum of integers (Beam's ``Counter``)."""
 
     def inc(self, n: int = 1) -> None:
         """Adds `n`."""
@@ -82,7 +82,7 @@ class Distribution(Metric):
 
 
 class Gauge(Metric):
-    """The latest of whole numbers (Beam's ``Gauge``)."""
+    """The latest of integers (Beam's ``Gauge``)."""
 
     def set(self, value: object) -> None:
         """Sets the number; a fraction is cut off."""

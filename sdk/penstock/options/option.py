@@ -102,7 +102,7 @@ class Option:
 
         >>> print(*Option("rounds", int, at_least=1).errors(0, {}))
         rounds is 0
-          hint: use a whole number above 0
+          hint: use an integer above 0
         """
         if value is None or isinstance(value, ValueProvider):
             return
@@ -113,7 +113,7 @@ class Option:
             return
         hint = self._hint_of_kind(value) if self.effect is None else None
         if hint is None and not self._is_within(value):
-            hint = self.hint or f"use a whole number above {(self.at_least or 0) - 1:g}"
+            hint = self.hint or f"use an integer above {(self.at_least or 0) - 1:g}"
         if hint is not None:
             yield three_parts(f"{self.name} is {value!r}", hint=hint)
         elif value == "" and self.default != "" and self.effect is None:
@@ -141,7 +141,7 @@ class Option:
                 return f"use a list: [{value!r}]"
             return None if isinstance(value, list | tuple) else "use a list of strings"
         if self.type is int:
-            return None if is_number and value == value // 1 else "use a whole number"
+            return None if is_number and value == value // 1 else "use an integer"
         if self.type is float:
             return None if is_number else "use a number"
         if self.type is str:

@@ -467,7 +467,7 @@ class PreciseTimestamp(Timestamp):
     ) -> None:
         if not isinstance(precision, int):
             what = f"cannot interpret {precision!r} as precision"
-            raise refusal(TypeError, what, hint="pass a whole number from 0 to 9")
+            raise refusal(TypeError, what, hint="pass an integer from 0 to 9")
         if not 0 <= precision <= self.NANOS_PRECISION:
             what = f"the precision of a Timestamp is between 0 and 9, not {precision}"
             raise refusal(ValueError, what, hint="give 9 for nanoseconds")

@@ -24,7 +24,7 @@ DECIMAL_SCALE = 18
 """The digits after the point of a decimal whose type says nothing about them."""
 
 FLOAT_DIGIT_BITS = {16: 11, 32: 24, 64: 53}
-"""By the bits of a float, the bits of its digits: it has each whole number up to 2 to the power of them."""
+"""By the bits of a float, the bits of its digits: it has each integer up to 2 to the power of them."""
 
 FLOAT_GREATEST = {16: 65504.0, 32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
 """By the bits of a float, the greatest one that is finite."""

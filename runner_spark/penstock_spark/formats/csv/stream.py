@@ -233,7 +233,7 @@ def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
 
 
 def _in_spark(name: str, kind: str, options: dict[str, Any]) -> Column:
-    """The value of a column in Spark's own type; null for whole numbers of more than 64 bits."""
+    """The value of a column in Spark's own type; null for integers of more than 64 bits."""
     if kind != "long int":
         return _value(name, kind, options)
     value = scan.missing_as_null(name, options)
@@ -245,7 +245,7 @@ def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
 
 
 def _wrong(kinds: dict[str, str], options: dict[str, Any], is_exact: Collection[str] = ()) -> Column:
-    """Why a record is wrong; in the columns `is_exact`, also whole numbers that Spark's type does not hold."""
+    """Why a record is wrong; in the columns `is_exact`, also integers that Spark's type does not hold."""
     misfits = [
         F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if is_checked(kind)
     ]
@@ -370,12 +370,10 @@ class _Records:
 
 
 class _TooLong(Unreadable):
-    """A whole number that Spark's own type does not hold."""
+    """An integer that Spark's own type does not hold."""
 
     def __init__(self, column: str) -> None:
-        super().__init__(
-            f"the value of {column} is a whole number of more than 64 bits, which Spark cannot hold"
-        )
+        super().__init__(f"the value of {column} is an integer of more than 64 bits, which Spark cannot hold")
         self.column = column
 
 

@@ -132,7 +132,7 @@ def unescape_value(text: str) -> str:
 
 
 def folder_of_value(column: str, value: object) -> str:
-    """Returns the name of the folder for a string, a whole number, a boolean, a date or None.
+    """Returns the name of the folder for a string, an integer, a boolean, a date or None.
 
     >>> folder_of_value("day", datetime.date(2026, 1, 2)), folder_of_value("new", True), folder_of_value("day", None)
     ('day=2026-01-02', 'new=true', 'day=__HIVE_DEFAULT_PARTITION__')

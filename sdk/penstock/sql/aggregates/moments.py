@@ -22,7 +22,7 @@ class _Moments:
 
     Args:
         power: The highest power.
-        result: From the number of values and the sums of their powers, as whole numbers, and the bits after the point
+        result: From the number of values and the sums of their powers, as integers, and the bits after the point
             of the values, to the result. All values are finite.
         less: The greatest number of values that have no result.
     """

@@ -213,7 +213,7 @@ class BatchSizeEstimator:
         yield
         seconds = float(self._clock() - start)
         if self._sizes is not None:
-            # Distributions take whole numbers; the next batch gets the fraction.
+            # Distributions take integers; the next batch gets the fraction.
             millis = seconds * 1000 + self._owed_millis
             self._owed_millis = millis - int(millis)
             self._sizes.update(int(batch_size))
