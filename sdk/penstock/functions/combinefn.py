@@ -150,8 +150,9 @@ class CallableWrapperCombineFn(CombineFn):
     The CombineFn of ``sum`` itself has ``subtract_input``, for integers.
 
     Args:
-        fn: A function from an iterable of values to one value of the same kind; it may also get its own results.
-        buffer_size: How many values are kept before they become one.
+        fn: A function from an iterable of values to one value of the same kind; it may also be called with its own
+            results.
+        buffer_size: The number of values that are kept before they are combined into one.
     """
 
     _DEFAULT_BUFFER_SIZE = 10

@@ -48,8 +48,8 @@ class AvroSink(RecordFileSink):
 class ReadFromAvro(SourceTransform[Any]):
     """Reads the records of Avro files (Beam's ``ReadFromAvro``).
 
-    Records are dicts, with the Python values that ``fastavro`` makes of Avro's logical types; values of other types
-    than records are elements unchanged. Each task reads a part of the files' blocks. Install ``penstock[avro]``.
+    Records are dicts, with the Python values that ``fastavro`` makes of Avro's logical types; values that are not
+    records become elements unchanged. Each task reads a part of the files' blocks. Install ``penstock[avro]``.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
@@ -142,8 +142,8 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
 class WriteToAvro(RecordFileSinkTransform):
     """Writes records to Avro files, and returns the files' names (Beam's ``WriteToAvro``).
 
-    Elements are dicts, or rows of a known type; with a schema that is not a record, they are other values. Install
-    ``penstock[avro]``.
+    Elements are dicts, or rows of a known type; with a schema that is not a record, they are values of its type.
+    Install ``penstock[avro]``.
 
     Args:
         file_path_prefix: The beginning of every file's path; a path on a disk that all workers share.

@@ -177,14 +177,14 @@ def WriteToJson(
         double_precision: The number of digits after the point to which floats and Decimals are rounded, at most 15;
             None keeps all of them (the default of pandas is 10).
         force_ascii: Whether characters beyond ASCII are escaped.
-        default_handler: Called for a value of a type that JSON lacks; it returns what is written instead.
-        indent: The number of blanks before each level of a list, with `lines=False`.
+        default_handler: Called for a value of a type that JSON lacks; returns the value to write instead.
+        indent: The number of spaces by which each level of a list is indented, with `lines=False`.
         kwargs: Refused: the other arguments of ``pandas.DataFrame.to_json`` define where and how pandas writes a file.
 
     Raises:
         TypeError: For another argument, or a value that no argument can have.
-        ValueError: If `orient` is another one, or an argument has a value that it cannot have; and for columns of
-            `partition_by`, as in `WriteToCsv`. When it runs: for a value that a reader would find changed.
+        ValueError: If `orient` has any other value, or an argument has a value that it cannot have; and for columns of
+            `partition_by`, as in `WriteToCsv`. When it runs: for a value that would be changed in the file.
 
     >>> WriteToJson("/out/a").sink.describe()
     'json /out/a'

@@ -113,8 +113,8 @@ class ReadFromParquet(_ReadParquet[ResultT]):
 
     If a column has different types in files on disks or object stores, all its values have the type that can represent
     them without loss, such as ``int64`` for ``int32`` and ``int64``. If no type can, as for ``int64`` and ``double``,
-    the column is refused. Nanoseconds, also in durations, are truncated to microseconds, which Python has. Names of
-    columns may have dots, and may differ in capital letters only.
+    the column is refused. Nanoseconds, also in durations, are truncated to microseconds, because Python has nothing
+    finer. Column names may contain dots, and may differ only in case.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
@@ -267,9 +267,9 @@ class WriteToParquet(RecordFileSinkTransform):
             elements writes no file.
 
     Raises:
-        ValueError: When it is applied: if no columns are known, if the elements lack a column of `partition_by`,
-            or if no other column is left. When the pipeline starts: if such a column has another type. When it
-            runs: for an empty string in such a column, which readers would take for None.
+        ValueError: When it is applied: if no columns are known, if the elements lack a column of `partition_by`, or if
+            no other column is left. When the pipeline starts: if such a column has another type. When it runs: for an
+            empty string in such a column, which readers would read as None.
 
     Example: ``scores | WriteToParquet("/out/scores", pyarrow.schema([("team", pyarrow.string())]))``.
     """
