@@ -175,7 +175,7 @@ def _live(options: argparse.Namespace) -> int:
         return 0
     token = options.token or os.environ.get(TOKEN_VARIABLE) or None
     if token is not None and len(token) < TOKEN_MIN:
-        what = f"the token has {len(token)} characters, and {TOKEN_MIN} are the least"
+        what = f"the token has {len(token)} characters, and needs at least {TOKEN_MIN}"
         hint = 'use the output of: python -c "import secrets; print(secrets.token_urlsafe())"'
         raise refusal(ValueError, what, where="", hint=hint)
     server = LiveServer(followed.look, options.port, options.host, token, _sender(options.place))

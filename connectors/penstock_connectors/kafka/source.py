@@ -134,7 +134,7 @@ class Topics(NumberedSource[Any]):
         return {**self._identifiers, **super().last_position(start, min(limits, default=None))}
 
     def _wait_for_records(self, start: Mapping[str, int]) -> None:
-        """Waits in a batch for `max_read_time`, or until the greatest number of records is there."""
+        """Waits in a batch for `max_read_time`, or until the maximum number of records is there."""
         until_seconds = clock.monotonic_seconds() + self._source.max_read_seconds
         while (left_seconds := until_seconds - clock.monotonic_seconds()) > 0:
             if self._source.max_num_records is not None:

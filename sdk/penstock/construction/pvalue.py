@@ -432,7 +432,7 @@ def main_tag_of(outputs: DoOutputsTuple) -> str | None:
 
 
 def pass_on_outputs(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
-    """Returns the outputs of a step as those of the composite around it, without an unnamed main output."""
+    """Returns a step's outputs as the outputs of the composite around it, without an unnamed main output."""
     is_named = outputs._main_tag is not None or not outputs._tags
     return {tag: value for tag, value in outputs._pcolls.items() if is_named or tag is not None}
 

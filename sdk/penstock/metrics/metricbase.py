@@ -85,7 +85,7 @@ class Gauge(Metric):
     """The latest of integers (Beam's ``Gauge``)."""
 
     def set(self, value: object) -> None:
-        """Sets the number; a fraction is cut off."""
+        """Sets the number; a fraction is dropped."""
         raise NotImplementedError
 
 

@@ -54,9 +54,9 @@ class Option:
         flags: The spellings of its flag, separated by spaces, if they differ from the name.
         sets: What a switch sets.
         choices: The allowed values; empty for all.
-        at_least: The least number.
-        at_most: The greatest number.
-        hint: What to write instead of a number out of these bounds, if the least number alone is not a hint.
+        at_least: The minimum.
+        at_most: The maximum.
+        hint: What to write instead of a number out of these bounds, if the minimum alone is not a hint.
         check: Returns further errors of a value, each a message in parts; called with values that fit all of the above.
         needs: An option without which this one has no effect.
         effect: None if it has the effect that `help` describes.

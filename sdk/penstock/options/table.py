@@ -81,7 +81,7 @@ def _wrong_interval(seconds: float) -> Iterator[str]:
 def _short_token(token: str) -> Iterator[str]:
     if len(token) < TOKEN_MIN:
         # The token itself stays out of the message.
-        what = f"live_token has {len(token)} characters, and {TOKEN_MIN} are the least"
+        what = f"live_token has {len(token)} characters, and needs at least {TOKEN_MIN}"
         yield three_parts(
             what, hint='use the output of: python -c "import secrets; print(secrets.token_urlsafe())"'
         )

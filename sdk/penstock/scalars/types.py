@@ -176,7 +176,7 @@ def struct_of(fields: Iterable[tuple[str, SqlType]], nullable: bool = True) -> S
 
 
 DIGITS_MAX = DECIMAL_DIGITS
-"""The greatest number of digits of a DECIMAL."""
+"""The maximum number of digits of a DECIMAL."""
 _FRACTION_KEPT = 6
 """The digits after the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""
 

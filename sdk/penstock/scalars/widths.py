@@ -20,7 +20,7 @@ _DIGITS_MAX = 9
 
 
 def bounds_of(bits: int) -> tuple[int, int]:
-    """Returns the least and the greatest integer with a number of bits.
+    """Returns the smallest and the largest integer with a number of bits.
 
     >>> bounds_of(8)
     (-128, 127)

@@ -216,7 +216,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         super().__init__()
         if num_quantiles < 2:
             what = f"num_quantiles must be 2 or more, got {num_quantiles}"
-            hint = "the least and the greatest element are two of them"
+            hint = "the smallest and the largest element are two of them"
             raise refusal(ValueError, what, hint=hint)
         self.num_quantiles = num_quantiles
         self.num_buffers = num_buffers
@@ -419,7 +419,7 @@ class ApproximateUniqueCombineFn(CombineFn):
         return self.add_inputs(accumulator, [element])
 
     def add_inputs(self, accumulator: set[int], elements: Iterable[Any]) -> set[int]:
-        """Adds many hashes; now and then, drops those that can no longer be among the least."""
+        """Adds many hashes; now and then, drops those that can no longer be among the smallest."""
         encode = self._coder.encode
         for chunk in split_into_chunks(elements):
             try:

@@ -172,7 +172,7 @@ class BatchTargets:
         return int(max(self.min_batch_size + len(timings) % 2, min(target, cap)))
 
     def _target(self, fixed: float, per_element: float) -> float:
-        """The greatest size that keeps to every target, if a batch of x takes ``fixed + per_element * x``."""
+        """The largest size that meets every target, if a batch of x takes ``fixed + per_element * x``."""
         target: float = self.max_batch_size
         if self.duration_with_fixed_cost_seconds:
             target = min(target, (self.duration_with_fixed_cost_seconds - fixed) / per_element)
