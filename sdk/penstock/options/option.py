@@ -19,7 +19,7 @@ class Ignored:
     """The effect of an option that can be set and read, but has no effect: a run with it logs a warning."""
 
     instead: str
-    """The option or the step that has the effect."""
+    """The option or the step to use instead, or the reason why this one has no effect."""
     is_in_batch_only: bool = False
 
 
