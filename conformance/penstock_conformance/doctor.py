@@ -65,8 +65,8 @@ def add_command(commands: Commands) -> None:
     """Adds the command to a parser's."""
     doctor = commands.add_parser(
         "doctor",
-        help="say what is wrong with this machine, and what to do",
-        description="Looks at Python, Spark, Java, packages, extras and folders, and runs a small pipeline.",
+        help="check this machine, and say what is wrong and what to do",
+        description="Checks Python, Spark, Java, packages, extras and folders, and runs a small pipeline.",
         epilog="Example: penstock doctor --master spark://host:7077",
     )
     doctor.set_defaults(run=_doctor)

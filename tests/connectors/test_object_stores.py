@@ -447,7 +447,7 @@ def test_tfrecord_files_are_read_and_written(place: str) -> None:
         assert_that(read | beam.Values(), equal_to(records), "records")
         assert_that(read | beam.Keys() | beam.Distinct(), equal_to(names), "names")
     put(f"{place}/cut", get(names[0])[:-1])
-    about = r"/cut is not a TFRecord file, or it is damaged: the record at byte \d+ is cut off"
+    about = r"/cut is not a TFRecord file, or it is damaged: the record at byte \d+ is truncated"
     refused(beam.io.ReadFromTFRecord(f"{place}/*"), ValueError, about)
 
 

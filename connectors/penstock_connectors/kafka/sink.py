@@ -141,7 +141,7 @@ class Records(Encoder):
     def _of_row(self, element: object) -> Record:
         if isinstance(element, KafkaRecord):
             what = "an element is a KafkaRecord, which names the topic that it was read from"
-            hint = "make rows with key, value and what else is to be written, such as headers, with a Map"
+            hint = "make rows of the key, the value and other fields to write, such as headers, with a Map"
             raise refusal(TypeError, what, where=self.where, hint=hint)
 
         def found(name: str) -> Any:

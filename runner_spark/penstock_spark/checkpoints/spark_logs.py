@@ -116,7 +116,7 @@ def _lines_of(spark_place: Place, name: str) -> tuple[str, list[str]]:
     if re.fullmatch(r"v\d+", version) is None:
         raise make_damaged_log_error(spark_place, name, "it does not begin with its format")
     if not lines:
-        raise make_damaged_log_error(spark_place, name, "it is cut off")
+        raise make_damaged_log_error(spark_place, name, "it is truncated")
     _object_of(spark_place, name, lines[0])
     return version, lines[1:]
 

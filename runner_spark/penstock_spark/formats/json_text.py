@@ -143,7 +143,7 @@ class JsonText:
             return number
         if value == value.to_integral_value() and value.adjusted() < _WHOLE_DIGITS_MAX:
             return int(value)
-        what = f"a Decimal of the field {name} has more digits than a number of JSON keeps"
+        what = f"a Decimal of the field {name} has more digits than a JSON number keeps"
         raise Unwritable(Loss(ValueError, what, "convert it to a string with str, or to a float"))
 
     def _of_datetime(self, value: datetime.datetime, name: str) -> int | str | None:

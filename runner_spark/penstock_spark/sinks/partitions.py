@@ -185,7 +185,7 @@ def remove_columns(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
 
 
 def make_lost_value_error(name: str, where: str) -> ValueError:
-    what = f"the column {name!r} of partition_by has an empty string, or {NOTHING}, which readers would take for None"
+    what = f"the column {name!r} of partition_by has an empty string, or {NOTHING}, which readers would read as None"
     return refusal(
         ValueError, what, where=where, hint="replace it in a Map first, or partition by another column"
     )

@@ -396,7 +396,7 @@ def _check_columns(name: str, pcoll: PCollection[Any]) -> None:
     if any(_has_unsigned(hint) for _, hint in fields):
         raise NotForSpark(f"the input {name!r} has integers without a sign")
     if len({field.lower() for field, _ in fields}) < len(fields):
-        raise NotForSpark(f"the input {name!r} has columns whose names differ in capital letters only")
+        raise NotForSpark(f"the input {name!r} has columns whose names differ only in case")
 
 
 def is_streaming(options: PipelineOptions) -> bool:

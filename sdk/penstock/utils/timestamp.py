@@ -491,7 +491,7 @@ class PreciseTimestamp(Timestamp):
     def _whole(micros: int | Fraction, what: str) -> int:
         if micros.denominator == 1:
             return micros.numerator
-        hint = "cut it with to_precision(6, allow_lossy_conversion=True) first, or use nanos"
+        hint = "truncate it with to_precision(6, allow_lossy_conversion=True) first, or use nanos"
         raise refusal(ValueError, f"{what} is finer than a microsecond", hint=hint)
 
     def seconds(self) -> int:

@@ -334,7 +334,7 @@ class _Records:
         try:
             text = comment_remover(self._options)(raw.decode(encoding))
         except (UnicodeDecodeError, LookupError):
-            return raw, Unreadable(f"the record has bytes that the encoding {encoding} does not have")
+            return raw, Unreadable(f"the record has bytes that are not valid in the encoding {encoding}")
         if re.fullmatch(ends_in_quote(self._options), text):
             return raw, Unreadable("the record leaves a quote open")
         found, wanted = len(records.fields_of(text, self._options)), len(self._names)

@@ -106,7 +106,9 @@ def check_partition_columns(columns: Sequence[str], names: Sequence[str], where:
             hint = f"{question}The columns are: {', '.join(names)}"
             raise refusal(ValueError, what, where=where, hint=hint)
         if sum(name.lower() == other.lower() for other in names) > 1:
-            what = f"partition_by has the column {name!r}, and another column differs from it in capital letters only"
+            what = (
+                f"partition_by has the column {name!r}, and the name of another column differs only in case"
+            )
             raise refusal(ValueError, what, where=where, hint="rename one of them: readers take both for one")
     if columns and len(columns) == len(names):
         what = "partition_by has all columns, so that none is left for the files"
