@@ -54,9 +54,9 @@ class OrcSink(RecordFileSink):
 class ReadFromOrc(SourceTransform[Any]):
     """Reads the records of ORC files (penstock's own).
 
-    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts for nested ones, lists of pairs
-    for maps, ``Decimal``, ``datetime`` (in UTC if it is an instant in the file), None for null. Each task reads
-    some stripes of the files. A column that only some files have is None in the others.
+    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts for nested columns, lists of
+    pairs for maps, ``Decimal``, ``datetime`` (in UTC if it is an instant in the file), and None for null. Each task
+    reads some stripes of the files. A column that only some files have is None in the others.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.

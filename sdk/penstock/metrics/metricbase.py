@@ -98,7 +98,7 @@ class StringSet(Metric):
 
 
 class BoundedTrie(Metric):
-    """The different paths seen, cut shorter when there are many (Beam's ``BoundedTrie``)."""
+    """The different paths seen, shortened if there are many (Beam's ``BoundedTrie``)."""
 
     def add(self, value: Any) -> None:
         """Adds a path: an iterable of strings."""
@@ -106,7 +106,7 @@ class BoundedTrie(Metric):
 
 
 class Histogram(Metric):
-    """The number of numbers in each of some buckets (Beam's ``Histogram``)."""
+    """Counts the numbers in each of some buckets (Beam's ``Histogram``)."""
 
     def update(self, value: Any) -> None:
         """Adds a number."""
