@@ -88,7 +88,7 @@ CONDITIONS: Mapping[str, Explanation] = {
     ),
     "NUMERIC_VALUE_OUT_OF_RANGE": _OVERFLOW,
     "PATH_ALREADY_EXISTS": Explanation(
-        "{outputPath} exists already",
+        "{outputPath} already exists",
         "write to another path, or choose the mode 'overwrite' or 'append'",
         "file",
     ),
