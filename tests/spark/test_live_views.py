@@ -86,7 +86,7 @@ def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
         f"{result.live_url}cancel", method="POST", headers={"Penstock-Token": token}
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
-        assert b"the run ends where it is" in answer.read()
+        assert b"the run stops at its current position" in answer.read()
     assert result.wait_until_finish() == "CANCELLED"
     kept = read_snapshot(checkpoint)
     assert kept == result.snapshot()
