@@ -143,7 +143,7 @@ def _text_of(spark_place: Place, name: str) -> str:
 
 def _object_of(spark_place: Place, name: str, text: str) -> None:
     if not isinstance(_json_of(spark_place, name, text), dict):
-        raise make_damaged_log_error(spark_place, name, "it has other parts")
+        raise make_damaged_log_error(spark_place, name, "it has an unexpected structure")
 
 
 def _json_of(spark_place: Place, name: str, text: str) -> object:

@@ -168,7 +168,7 @@ class VarIntCoder(_Primitive):
             if byte < 128:
                 break
             shift += 7
-        # A number without an end, or with more than 63 bits, whose last may be a sign, goes to the thorough reader.
+        # A number that does not end, or has more than 63 bits, whose last may be a sign, goes to the thorough reader.
         if 0 < len(encoded) < 10 and byte < 128:
             return result
         return self.decode_from_stream(InputStream(encoded), False)
