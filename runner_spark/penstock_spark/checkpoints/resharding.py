@@ -296,7 +296,7 @@ class Rewriting:
                 for location, plan in ((self.source, self.old), (self.target, self.new))
             )
             if before != after:
-                what = f"Spark does not find the state of level {level} it wrote: it finds {after}, not {before}"
+                what = f"Spark does not find the state of level {level} that it wrote: it finds {after}, not {before}"
                 raise RunnerError(what, where=f"in {self.target}", hint=_HINT)
 
     def _tally(self, location: str, plan: Signature, level: int) -> dict[str, tuple[int, int]]:
