@@ -52,7 +52,7 @@ PATTERNS = {
     "stands still: does not advance, is stopped": r"\b(stands?|stood|standing) still\b",
     "stands there, stands before: is there, precedes": r"\bstands? (there|here|before|behind|beside|above|inside)\b",
     "take X back: retract": r"\b[Tt]ak(e|es|en|ing) (\w+ ){0,3}back\b",
-    "tells apart: distinguishes": r"\b(tells?|told) (\w+ ){0,4}apart\b",
+    "tells apart: distinguishes": r"\b([Tt]ells?|told) (\w+ ){0,4}apart\b",
     "tells whether: shows": r"\btells? (whether|which|how|where|when|what|of|nothing|no)\b",
     "truth values: booleans": r"(?<!three )\b[Tt]ruth values?\b",
     "without an end: that never ends": r"\b[Ww]ithout (an )?end\b",
@@ -79,6 +79,9 @@ PATTERNS = {
         r'(: |""")The (least|most) (number|time|memory|value|elements|calls|digits|lines|runs|keys) '
     ),
     "whole number: integer": r"\b[Ww]hole numbers?\b",
+    "the greatest or least X: the largest, the smallest, the maximum": (
+        r"\b[Tt]he (least|greatest)\b(?!\s+(recently|CPU|before|and most)\b)"
+    ),
     "a list item inside a line: begin a new line": r"[.;:)] - (?=\*|`[^`]+`[:.] )",
 }
 """What to avoid and what to say, and the pattern that finds it."""
@@ -152,6 +155,7 @@ def test_each_pattern_finds_what_it_names() -> None:
         '    """Has the engine compute a query."""',
         "    limit: The most lines to print.",
         "a sum of whole numbers",
+        "the greatest size of a batch",
         "- *One.* The first item. - *Two.* The second item.",
     ]
     assert all(counts_of(example)[name] for name, example in zip(PATTERNS, examples, strict=True))

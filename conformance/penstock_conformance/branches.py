@@ -93,7 +93,7 @@ class _TakeBack(DoFn):
         if pane.index == 0 and not pane.kind.is_retraction:
             [(key, value, micros, is_taken_back)] = group
             pane = replace(pane, kind=ValueKind.DELETE if is_taken_back else ValueKind.INSERT)
-            # A pane of late elements does not have the time of the elements.
+            # The time of a late pane is not the time of its elements.
             yield WindowedValue((key, value), Timestamp.from_micros(micros), windowed.windows, pane)
 
 

@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
     )
     parser.add_argument(
-        FLAG, action="store_true", help="show all lines of a failure, also those of penstock and Spark"
+        FLAG, action="store_true", help="show all lines of a traceback, also those of penstock and Spark"
     )
     parser.add_argument("--version", action="version", version=f"penstock {penstock.__version__}")
     commands = Commands(parser, _GROUPS)
@@ -110,14 +110,14 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs the statements of a file, of an argument or of the standard input: tables of all connectors, "
         "views, queries, and INSERT INTO, which all together are one pipeline with one checkpoint.",
         epilog="All options of pipelines are taken, such as --checkpoint=DIR, --mode=batch and --drain_on_signal: "
-        "`penstock options` shows them. They win over SET. Example: penstock sql job.sql --checkpoint=/checkpoints/job",
+        "`penstock options` shows them. They override SET. Example: penstock sql job.sql --checkpoint=/checkpoints/job",
     )
     sql.set_defaults(run=_sql, flags=[])
     sql.add_argument("statements", nargs="?", help="a file that ends with .sql, or statements")
     conformance = commands.add_parser(
         "conformance",
-        help="play the figures of the literature, and compare what comes out",
-        description="Plays the figures and rules of the literature, and compares what comes out.",
+        help="play the figures of the literature, and compare the outputs",
+        description="Plays the figures and rules of the literature, and compares the outputs.",
         epilog="Example: penstock conformance --figure 7 --mode batch",
     )
     conformance.set_defaults(run=_conformance)
@@ -146,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--table", action="store_true", help="play all, and write the table of a clone, conformance/README.md"
     )
-    add("--list", action="store_true", help="list all there is, and play nothing")
+    add("--list", action="store_true", help="list everything, and play nothing")
     parser.description = f"The Dataflow Model for PySpark.\n\n{commands.render_groups()}"
     return parser
 

@@ -40,7 +40,7 @@ def add_commands(commands: Commands) -> None:
     """Adds the commands to a parser's."""
     status = commands.add_parser(
         "status",
-        help="say how the stream of a checkpoint is",
+        help="show the state of a checkpoint's stream",
         description="Prints who holds a checkpoint, whether that run lives, how far it has come, and the last runs.",
         epilog="Example: penstock status /checkpoints/scores",
     )
@@ -48,7 +48,7 @@ def add_commands(commands: Commands) -> None:
     status.add_argument("checkpoint", help="the folder of the checkpoint")
     status.add_argument("--json", action="store_true", help="print it as JSON")
     _add_command(commands, DRAIN, "let a stream read what has arrived, fire all windows, and end")
-    _add_command(commands, CANCEL, "end a stream where it is; its program continues from there")
+    _add_command(commands, CANCEL, "stop a stream at its current position; its program continues from there")
     signal = _add_command(commands, SIGNAL, "fire the windows of a stream that wait with AfterSignal")
     signal.add_argument("name", help="the name of the signal")
     update = commands.add_parser(

@@ -65,8 +65,8 @@ def add_command(commands: Commands) -> None:
     """Adds the command to a parser's."""
     doctor = commands.add_parser(
         "doctor",
-        help="say what is wrong with this machine, and what to do",
-        description="Looks at Python, Spark, Java, packages, extras and folders, and runs a small pipeline.",
+        help="check this machine, and say what is wrong and what to do",
+        description="Checks Python, Spark, Java, packages, extras and folders, and runs a small pipeline.",
         epilog="Example: penstock doctor --master spark://host:7077",
     )
     doctor.set_defaults(run=_doctor)
@@ -198,7 +198,7 @@ def _folders() -> Iterator[Finding]:
         yield _folder(folder)
     if find_kept_folder("classes") is None:
         hint = "set PENSTOCK_CACHE to a folder that only you can write: starts are faster then"
-        yield Finding("cache", "there is no folder for what is kept between starts", hint)
+        yield Finding("cache", "there is no folder for files that are kept between starts", hint)
 
 
 def _folder(folder: str) -> Finding:

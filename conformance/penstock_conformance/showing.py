@@ -80,7 +80,7 @@ def add_commands(commands: Commands) -> None:
     )
     live = commands.add_parser(
         "live",
-        help="show a stream that runs elsewhere, or that is over",
+        help="show a stream that runs elsewhere or has ended",
         description="Shows the page of a run whose snapshot lies beside its checkpoint. A stream writes it there if "
         "it runs with --live or --live_port, and with a --checkpoint_location.",
         epilog="Example: penstock live --from /checkpoints/scores --port 4041",
@@ -97,7 +97,7 @@ def add_commands(commands: Commands) -> None:
     live.add_argument("--host", default=LOOPBACK, help="the address of the page; default: only this machine")
     live.add_argument(
         "--token",
-        help="let who has this token drain or cancel the run from the page; at least 16 characters",
+        help="let a user with this token drain or cancel the run from the page; at least 16 characters",
     )
     live.add_argument("--json", action="store_true", help="print the snapshot as JSON, and serve no page")
 
@@ -175,7 +175,7 @@ def _live(options: argparse.Namespace) -> int:
         return 0
     token = options.token or os.environ.get(TOKEN_VARIABLE) or None
     if token is not None and len(token) < TOKEN_MIN:
-        what = f"the token has {len(token)} characters, and {TOKEN_MIN} are the least"
+        what = f"the token has {len(token)} characters, and needs at least {TOKEN_MIN}"
         hint = 'use the output of: python -c "import secrets; print(secrets.token_urlsafe())"'
         raise refusal(ValueError, what, where="", hint=hint)
     server = LiveServer(followed.look, options.port, options.host, token, _sender(options.place))

@@ -58,7 +58,7 @@ def add_command(commands: Commands) -> None:
 def _state(options: argparse.Namespace) -> int:
     if options.limit < 1:
         what = f"--limit is {options.limit}"
-        raise refusal(ValueError, what, where="", hint="use a whole number above 0")
+        raise refusal(ValueError, what, where="", hint="use an integer above 0")
     # A script finds modules beside itself only.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

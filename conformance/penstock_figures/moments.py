@@ -119,7 +119,7 @@ def make_labels(low_micros: int, high_micros: int, length: float, style: Style, 
 
 
 def _spacing(ticks: tuple[tuple[int, str], ...]) -> float:
-    """Returns the least distance between two times; a single one has all the room."""
+    """Returns the smallest distance between two times; a single one has all the room."""
     times = [micros for micros, _ in ticks]
     return min((later - before for before, later in pairwise(times)), default=10**30)
 

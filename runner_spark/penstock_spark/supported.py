@@ -253,7 +253,7 @@ def _splittable(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]
     clock = clock_of(graph.steps)
     if clock is not Clock.LIVE and _may_never_end(step):
         yield (
-            f"work that may never end goes by the machine's clock, and here processing time is {clock.value}",
+            f"work that may never end follows the machine's clock, but here processing time is {clock.value}",
             "leave out the TestStream and recorded arrival times, or bound the work on each element",
         )
     if any(side.edge in unending_edges(graph) for side in step.side_inputs):

@@ -9,7 +9,7 @@ SUBJECT = Subject(
     "",
     (
         Row(
-            "a plan that is cut off",
+            "a plan that is truncated",
             write="""
                 from penstock.testing.test_stream import TestStream
 
@@ -127,7 +127,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a checkpoint that everybody can write to",
+            "a checkpoint that anyone can write to",
             write="""
                 import os
 
@@ -140,7 +140,7 @@ SUBJECT = Subject(
                 stream.run()
                 """,
             see="""
-                penstock.error.RunnerError: everybody on this machine can write to the checkpoint /data/state, whose content can run code as you
+                penstock.error.RunnerError: anyone on this machine can write to the checkpoint /data/state, whose content can run code as you
                   at game.py:9
                   hint: if you trust its content, run: chmod -R go-rwx /data/state; or start in a new folder
                 """,

@@ -124,7 +124,7 @@ SUBJECT = Subject(
                 p | beam.io.ReadFromText("scores.txt", skip_header_lines="1")
                 """,
             see="""
-                TypeError: skip_header_lines must be a whole number, but is '1'
+                TypeError: skip_header_lines must be an integer, but is '1'
                   at game.py:1
                   hint: pass skip_header_lines=1
                 """,

@@ -173,7 +173,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: shuffle_partitions is 0
                   at game.py:1
-                  hint: use a whole number above 0
+                  hint: use an integer above 0
                 """,
         ),
         Row(
@@ -184,7 +184,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: shuffle_partitions is '8'
                   at game.py:1
-                  hint: use a whole number
+                  hint: use an integer
                 """,
         ),
         Row(
@@ -332,7 +332,7 @@ SUBJECT = Subject(
                   hint: did you mean 'streaming'?
                 shuffle_partitions is -1
                   at game.py:1
-                  hint: use a whole number above 0
+                  hint: use an integer above 0
                 """,
         ),
     ),

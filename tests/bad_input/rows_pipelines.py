@@ -412,7 +412,7 @@ SUBJECT = Subject(
                 p | beam.Create([("a", 1)]) | beam.GroupIntoBatches("10")
                 """,
             see="""
-                TypeError: batch_size must be a whole number, but is '10'
+                TypeError: batch_size must be an integer, but is '10'
                   at game.py:1
                   hint: pass batch_size=10
                 """,
@@ -434,7 +434,7 @@ SUBJECT = Subject(
                 p | beam.Create([1]) | beam.combiners.Top.Of("3")
                 """,
             see="""
-                TypeError: n must be a whole number, but is '3'
+                TypeError: n must be an integer, but is '3'
                   at game.py:1
                   hint: pass n=3
                 """,

@@ -39,7 +39,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a compressed file that is cut off",
+            "a compressed file that is truncated",
             write=r"""
                 import gzip
                 from pathlib import Path
@@ -291,7 +291,7 @@ SUBJECT = Subject(
             see="""
                 penstock.error.RunnerError: /data/scores.csv has a record that does not fit the columns: a field is missing or too many, or is not of its type
                   at step 'Read' (game.py:3)
-                  hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them
+                  hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark truncates such records or fills them
                 """,
             files={"scores.csv": "team,points\nred,3\nblue,4,5\n"},
             on_spark=True,

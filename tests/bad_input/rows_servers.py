@@ -67,7 +67,7 @@ SUBJECT = Subject(
                 beam.Pipeline(master="sc://localhost:15002").run()
                 """,
             see="""
-                penstock.error.RunnerError: what answers at this address is not a Spark Connect server, or one of another version of Spark
+                penstock.error.RunnerError: the program at this address is not a Spark Connect server, or has a different version of Spark
                   in the session of localhost:15002
                   hint: check the host and the port, which is 15002 for most servers
                 """,
@@ -116,7 +116,7 @@ SUBJECT = Subject(
                 beam.Pipeline(master="sc://localhost:15002").run()
                 """,
             see="""
-                penstock.error.RunnerError: the Spark Connect server does not permit what the pipeline asks of it
+                penstock.error.RunnerError: the Spark Connect server does not permit what the pipeline requests
                   in the session of localhost:15002
                   hint: ask the operator of the server for the permission, or run the pipeline with another server
                 """,

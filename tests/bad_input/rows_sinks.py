@@ -36,7 +36,7 @@ SUBJECT = Subject(
                 p | beam.Create(["a"]) | beam.io.WriteToText("out", num_shards="2")
                 """,
             see="""
-                TypeError: num_shards must be a whole number, but is '2'
+                TypeError: num_shards must be an integer, but is '2'
                   at game.py:1
                   hint: pass num_shards=2
                 """,

@@ -541,7 +541,7 @@ SUBJECT = Subject(
             see="""
                 penstock.error.RunnerError: line 3 of /data/goals/1.csv does not fit the columns: the field 'points' is not of type BIGINT
                   at step 'Insert totals/Query' (game.py:4)
-                  hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them
+                  hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark truncates such records or fills them
                 """,
             files={
                 "job.sql": _GOALS + "SET mode = batch;\nINSERT INTO totals SELECT team, points FROM goals;\n",

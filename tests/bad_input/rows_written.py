@@ -59,7 +59,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock.error.RunnerError: /data/out exists already
+                penstock.error.RunnerError: /data/out already exists
                   at step 'Write' (game.py:3)
                   hint: write to another path, or choose the mode 'overwrite' or 'append'
                 """,

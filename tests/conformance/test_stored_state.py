@@ -156,7 +156,7 @@ def test_csv_has_whole_values(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--key", "green"], 0, "there is no state with the key green"),
         (["--key", "green", "--step", "Sum"], 0, "there is no state of 'Sum' with the key green"),
-        (["--limit", "0"], 2, "--limit is 0\n  hint: use a whole number above 0"),
+        (["--limit", "0"], 2, "--limit is 0\n  hint: use an integer above 0"),
     ],
 )
 def test_nothing_found_is_said(

@@ -410,7 +410,7 @@ def test_changes_of_one_key_from_two_tasks_are_refused(tmp_path: Path) -> None:
     pipeline = beam.Pipeline()
     upserts = pipeline | beam.Create([Upsert("a", n) for n in range(50)]) | beam.Reshuffle()
     _ = upserts | WriteToDelta(tmp_path, key="Team Name", value="points", schema=TOTALS)
-    with pytest.raises(ValueError, match="two tasks have changes of one key"):
+    with pytest.raises(ValueError, match="two tasks have changes of the same key"):
         pipeline.run()
 
 

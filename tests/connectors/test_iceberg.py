@@ -437,7 +437,7 @@ def test_changes_that_do_not_fit_are_refused(lake: Path) -> None:
     pipeline = beam.Pipeline()
     upserts = pipeline | beam.Create([Upsert("a", n) for n in range(50)]) | beam.Reshuffle()
     _ = upserts | WriteToIceberg(TABLE, properties(lake), key="Team Name", value="points", schema=TOTALS)
-    with pytest.raises(ValueError, match="two tasks have changes of one key"):
+    with pytest.raises(ValueError, match="two tasks have changes of the same key"):
         pipeline.run()
 
 

@@ -286,7 +286,7 @@ def test_a_topic_that_is_made_again_is_another_topic_however_many_records_it_has
         topics(read).ranges(start, end, 2)
     delete(tansu, topic)
     with pytest.raises(
-        LookupError, match=r"'another' at .* is gone, and some of its records were to be read"
+        LookupError, match=r"'another' at .* is gone, and some of its records have not been read"
     ):
         topics(read).ranges(start, end, 2)
     assert [piece.end for piece in topics(read).ranges(end, end, 2)] == [2], "nothing was to be read"

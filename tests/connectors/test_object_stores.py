@@ -267,8 +267,8 @@ def test_files_that_are_damaged_or_of_another_kind_are_named(place: str) -> None
     put(f"{place}/a.parquet", b"PAR1 or not")
     put(f"{place}/1.csv", b"a,b\n1,2\n")
     put(f"{place}/2.csv", b"a,c\n1,2\n")
-    refused(beam.io.ReadFromText(f"{place}/a.txt.gz"), ValueError, "is not a whole gzip file")
-    refused(beam.io.ReadFromJson(f"{place}/a.json.gz"), ValueError, "is not a whole gzip file")
+    refused(beam.io.ReadFromText(f"{place}/a.txt.gz"), ValueError, "is not a complete gzip file")
+    refused(beam.io.ReadFromJson(f"{place}/a.json.gz"), ValueError, "is not a complete gzip file")
     refused(beam.io.ReadFromParquet(f"{place}/a.parquet"), ValueError, "a.parquet is not a Parquet file")
     refused(beam.io.ReadFromCsv(f"{place}/*.csv"), ValueError, "the header of .*2.csv has different columns")
     content = io.BytesIO()
@@ -447,7 +447,7 @@ def test_tfrecord_files_are_read_and_written(place: str) -> None:
         assert_that(read | beam.Values(), equal_to(records), "records")
         assert_that(read | beam.Keys() | beam.Distinct(), equal_to(names), "names")
     put(f"{place}/cut", get(names[0])[:-1])
-    about = r"/cut is not a TFRecord file, or it is damaged: the record at byte \d+ is cut off"
+    about = r"/cut is not a TFRecord file, or it is damaged: the record at byte \d+ is truncated"
     refused(beam.io.ReadFromTFRecord(f"{place}/*"), ValueError, about)
 
 

@@ -108,10 +108,10 @@ WHOLE = content([b"a secret", b"another secret"])
 HUGE = struct.pack("<Q", 1 << 60)
 
 DAMAGED = {
-    "a head that is cut off": (WHOLE[:30], 24, "is cut off"),
-    "data that is cut off": (WHOLE[:-6], 24, "is cut off"),
-    "a checksum that is cut off": (WHOLE[:-1], 24, "is cut off"),
-    "a huge length": (WHOLE + HUGE + crc(HUGE) + b"secret", 54, "is cut off"),
+    "a head that is truncated": (WHOLE[:30], 24, "is truncated"),
+    "data that is truncated": (WHOLE[:-6], 24, "is truncated"),
+    "a checksum that is truncated": (WHOLE[:-1], 24, "is truncated"),
+    "a huge length": (WHOLE + HUGE + crc(HUGE) + b"secret", 54, "is truncated"),
     "a wrong length": (WHOLE[:24] + HUGE + WHOLE[32:], 24, "has a length that does not match its checksum"),
     "wrong data": (WHOLE[:-5] + b"!" + WHOLE[-4:], 24, "has data that does not match its checksum"),
     "a wrong checksum": (WHOLE[:-1] + b"!", 24, "has data that does not match its checksum"),
@@ -144,10 +144,10 @@ def test_every_way_of_reading_names_a_damaged_file(tmp_path: Path) -> None:
     path, packed = tmp_path / "a", tmp_path / "a.gz"
     path.write_bytes(WHOLE[:-1])
     packed.write_bytes(gzip.compress(WHOLE[:-1]))
-    unpacked = "byte 24 of the uncompressed content is cut off"
+    unpacked = "byte 24 of the uncompressed content is truncated"
     assert unpacked in refused(read_it(packed), ValueError)[0]
     assert f"file://{packed} is not" in refused(read_it(f"file://{packed}"), ValueError)[0]
-    assert "byte 24 is cut off" in refused(read_it(f"file://{path}"), ValueError)[0]
+    assert "byte 24 is truncated" in refused(read_it(f"file://{path}"), ValueError)[0]
     pipeline = beam.Pipeline()
     _ = pipeline | beam.Create([str(packed)]) | "ReadIt" >> ReadAllFromTFRecord() | beam.Map(len)
     with pytest.raises(ValueError, match=rf"{packed} is not a TFRecord file(.|\n)*ReadIt(.|\n)*hint: "):
@@ -174,7 +174,7 @@ def test_a_file_whose_compressed_content_is_damaged_is_named(compression: str, t
 
     suffix, pack, _ = COMPRESSIONS[compression]
     packed = pack(content(some_records(300)))
-    wanted = f"is not a whole {compression} file"
+    wanted = f"is not a complete {compression} file"
     for name, data in {"cut": packed[: len(packed) // 2], "other": WHOLE}.items():
         path = tmp_path / f"{name}{suffix}"
         path.write_bytes(data)
@@ -431,7 +431,7 @@ def test_a_damaged_file_is_an_error_of_a_stream_or_one_of_its_rejects(tmp_path: 
     (source / "b").write_bytes(WHOLE[:-1])
     stream = ReadFromTFRecord(f"{source}/*").as_stream(existing_only=True)
     what = refused(lambda pipeline: pipeline | "ReadIt" >> stream, ValueError)[0]
-    assert what.endswith("b is not a TFRecord file, or it is damaged: the record at byte 24 is cut off")
+    assert what.endswith("b is not a TFRecord file, or it is damaged: the record at byte 24 is truncated")
     accepted: list[Any] = []
     rejected: list[Any] = []
     with beam.Pipeline(options=streaming(tmp_path)) as pipeline:
@@ -440,7 +440,7 @@ def test_a_damaged_file_is_an_error_of_a_stream_or_one_of_its_rejects(tmp_path: 
         _ = good | "Good" >> WriteToMemory(accepted)
         _ = bad | "Bad" >> WriteToMemory(rejected)
     assert accepted == [b"fine"]
-    reason = "the file is not a TFRecord file, or it is damaged: the record at byte 24 is cut off"
+    reason = "the file is not a TFRecord file, or it is damaged: the record at byte 24 is truncated"
     assert [(each.source, each.reason, each.record) for each in rejected] == [(f"{source}/b", reason, "")]
     accepted.clear()
     rejected.clear()

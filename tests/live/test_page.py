@@ -72,7 +72,7 @@ def test_the_page_shows_the_runs_of_the_checkpoint_its_size_and_the_settings_wit
     assert "ValueError at step 'Parse' (scores.py:41)" in runs
     about = dom[dom.index('id="about"') : dom.index("<footer>")]
     assert "1.2 MiB in 214 files" in about
-    assert "set, and not shown" in about
+    assert "set, but not shown" in about
 
 
 def test_a_failed_run_names_its_step_on_the_page_and_in_the_graph() -> None:

@@ -109,7 +109,7 @@ def test_labels_are_all_that_a_snapshot_has_of_a_users_words() -> None:
     held = {"the source 'Read/Kafka'", "its own windows, which have not fired yet"}
     composites = {"Read", "Scores", "Scores/ByTeam", "Scores/All"}
     # The pace, the checkpoint, the settings, and the earlier runs.
-    own |= {"keeping up", "file:///checkpoints/scores", "set, and not shown", "0.1.0", "4.1.0", "4"}
+    own |= {"keeping up", "file:///checkpoints/scores", "set, but not shown", "0.1.0", "4.1.0", "4"}
     own |= {"DIED", "FAILED", "0b51c7de11aa", "77e0a4c3b9f1", "ValueError at step 'Parse' (scores.py:41)"}
     strings = {each for each in strings if not each.startswith("micro-batches take")}
     assert strings - own - held - composites == {step.label for step in STEPS} - kinds - composites

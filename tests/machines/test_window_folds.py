@@ -120,7 +120,7 @@ MUTANTS = {
         "accumulator_fold",
         lambda real: lambda fn: replace(real(fn), inverse=lambda held, value: held),
     ),
-    "only whole numbers count": (
+    "only integers count": (
         "exact_fold",
         lambda real: lambda fn: replace(real(fn), finish=lambda held: real(fn).finish((held[0], ([], [])))),
     ),

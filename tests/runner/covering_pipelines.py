@@ -1,4 +1,4 @@
-"""A few pipelines of whole numbers in which each pair of features meets, and the pairs that meet in a graph."""
+"""A few pipelines of integers in which each pair of features meets, and the pairs that meet in a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The meaning of a graph of whole numbers, without any of the compiler: each window fires once, at its end."""
+"""The meaning of a graph of integers, without any of the compiler: each window fires once, at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines of whole numbers: made at random, or so that every pair of features occurs in one of a few.
+"""Pipelines of integers: made at random, or so that every pair of features occurs in one of a few.
 
 `graph_meanings` says what their graphs mean.
 """
@@ -30,7 +30,7 @@ COUNTER = "elements_seen"
 
 NAMESPACE = "shapes"
 
-# The functions of the steps. Each takes and returns whole numbers below the modulus.
+# The functions of the steps. Each takes and returns integers below the modulus.
 
 
 def spread_over(x: int, factor: int, *sides: Any) -> Iterator[Any]:
@@ -412,7 +412,7 @@ PLAIN = (
 
 
 def random_pipeline(seed: int, size: int = 12) -> tuple[beam.Pipeline, list[Numbers]]:
-    """A pipeline of whole numbers, and its PCollections; the same for the same seed."""
+    """A pipeline of integers, and its PCollections; the same for the same seed."""
     at = Random(seed)
     making = Making(beam.Pipeline(), at, [])
     making.made = [making.pipeline | "Read" >> beam.Create(range(_COUNT))]

@@ -71,7 +71,7 @@ def test_an_accepted_change_is_put_in_force_and_until_then_the_plan_before_is_ke
     finish(place, 0, 1, 10, 9)
     changed = open_at(place, replace(BASE, more=written("Out")).signature())
     assert (changed.is_new, changed.new_sinks) == (False, ("Out",))
-    assert changed.notes == ("'Out' gets only elements from now on",)
+    assert changed.notes == ("'Out' receives only elements that arrive from now on",)
     assert changed.plan["since"] == 11
     assert [json.loads(place.read(name)) for name in plan_names(place)] == [
         {**before, "before": None},

@@ -38,7 +38,7 @@ def test_a_new_checkpoint_is_its_users_alone_and_one_that_is_there_stays_as_it_i
         (0o700, []),
         (0o755, []),
         (0o770, ["its group can write"]),
-        (0o777, ["everybody can write", "its group"]),
+        (0o777, ["anyone can write", "its group"]),
     ],
 )
 def test_where_others_may_write_that_is_said(
@@ -63,5 +63,5 @@ def test_where_somebody_else_owns_it_that_is_said(
 def test_what_everybody_may_have_written_is_not_unpickled(tmp_path: Path) -> None:
     (tmp_path / "plan-1.json").touch()
     tmp_path.chmod(0o777)
-    with pytest.raises(RunnerError, match="everybody on this machine can write"):
+    with pytest.raises(RunnerError, match="anyone on this machine can write"):
         check_writers(f"file://{tmp_path}")

@@ -84,7 +84,7 @@ def test_a_change_that_state_survives_is_not_refused(old: Pipeline, new: Pipelin
         (BASE, BASE, None),
         (BASE, replace(BASE, step_label="Renamed"), None),
         (BASE, replace(BASE, more=grouped("More")), "'More' starts without state"),
-        (BASE, replace(BASE, more=written("Out")), "'Out' gets only elements from now on"),
+        (BASE, replace(BASE, more=written("Out")), "'Out' receives only elements that arrive from now on"),
         (replace(BASE, more=written("Out")), BASE, "the pipeline no longer writes to 'Out'"),
         (
             BASE,
@@ -178,7 +178,7 @@ def streamed(**arguments: Any) -> Pipeline:
         (
             BASE,
             replace(BASE, more_sources=()),
-            "the source 'Names' is missing, and what a program lists in recorded",
+            "the source 'Names' is missing, and events that a program lists in recorded",
         ),
         (BASE, replace(BASE, source=beam.Create([1])), "the source 'Clicks' has another kind"),
         (BASE, streamed(watermark=OrderedPartitions()), "the pipeline uses a different clock"),
@@ -255,7 +255,7 @@ def test_another_pipeline_altogether_is_said_to_be_one() -> None:
     new = replace(BASE, source_label="Views", sum_label="Count", top=False, more_sources=())
     [refusal] = compare(BASE.signature(), new.signature()).refusals
     assert refusal.splitlines() == [
-        "it belongs to another pipeline: this pipeline has none of the checkpoint's sources and groupings",
+        "it belongs to a different pipeline: this one has none of the checkpoint's sources and groupings",
         "  - Clicks, Names, Sum, Top",
         "  + Count, Views",
     ]

@@ -1,4 +1,4 @@
-"""The known bounds of whole numbers are never too small."""
+"""The known bounds of integers are never too small."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_none_and_every_type_that_a_folder_can_hold_have_sparks_names() -> None:
     ("text", "words"),
     [
         ("", "an empty string"),
-        ("__HIVE_DEFAULT_PARTITION__", "take for None"),
+        ("__HIVE_DEFAULT_PARTITION__", "read as None"),
         ("secret" * 50, "too long for the name of a folder"),
     ],
 )

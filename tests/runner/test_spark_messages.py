@@ -285,7 +285,7 @@ CONDITIONS_OF_SPARK = {
         'Spark cannot cast a value of the type "STRING" to "INT"',
         "try_cast",
     ),
-    "COLUMN_ALREADY_EXISTS": ({"columnName": "`a b`"}, "two columns have the name a b, which", "rename"),
+    "COLUMN_ALREADY_EXISTS": ({"columnName": "`a b`"}, "two columns have the name a b, and", "rename"),
     "DATA_SOURCE_NOT_FOUND": ({"provider": "parket"}, "Spark has no format parket", "packages"),
     "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION": (
         {"precision": "50", "maxPrecision": "38"},
@@ -295,7 +295,7 @@ CONDITIONS_OF_SPARK = {
     "DIVIDE_BY_ZERO": ({"config": "spark.sql.ansi.enabled"}, "Spark divides by zero", "NULLIF"),
     "INVALID_PARAMETER_VALUE.CHARSET": ({"charset": "nope"}, "does not know the encoding nope", "utf-8"),
     "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION": ({}, "an overflow: a number", "DECIMAL(38)"),
-    "PATH_ALREADY_EXISTS": ({"outputPath": "file:/data/my out"}, "/data/my out exists already", "overwrite"),
+    "PATH_ALREADY_EXISTS": ({"outputPath": "file:/data/my out"}, "/data/my out already exists", "overwrite"),
     "PATH_NOT_FOUND": ({"path": "file:/data/in. here"}, "/data/in. here does not exist", "check the path"),
     "REMAINDER_BY_ZERO": ({}, "Spark divides by zero", "NULLIF"),
     "UNABLE_TO_INFER_SCHEMA": ({"format": "Parquet"}, "the files are empty", "write the files again"),

@@ -229,7 +229,7 @@ def recorded() -> Any:
     ("dofn", "source", "mode", "what"),
     [
         (Endless(), beam.Create(["a"]), "batch", r"may never end.*step 'Work'.*leave out mode='batch'"),
-        (Endless(), recorded(), "streaming", r"goes by the machine's clock.*recorded events"),
+        (Endless(), recorded(), "streaming", r"follows the machine's clock.*recorded events"),
         (Stateful(), beam.Create([("a", "b")]), "batch", "cannot use state or timers"),
         (Batches(), beam.Create(["a"]), "batch", "cannot take or yield batches"),
         (Estimating(), beam.Create(["a"]), "batch", "only a splittable DoFn has a watermark estimator"),

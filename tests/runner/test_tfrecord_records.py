@@ -86,7 +86,7 @@ def test_a_file_that_ends_inside_a_record_is_damaged_where_the_record_begins() -
         if end in STARTS:
             assert read(data[:end]) == RECORDS[: STARTS.index(end)]
         else:
-            assert damage_of(data[:end]) == ("is cut off", start_before(end)), end
+            assert damage_of(data[:end]) == ("is truncated", start_before(end)), end
 
 
 def test_each_byte_that_changes_is_found_in_its_record() -> None:
@@ -130,7 +130,7 @@ def test_a_length_that_no_file_has_takes_no_memory(length: int) -> None:
     right = io.BufferedReader(Counting(head + crc32c(head).to_bytes(4, "little") + b"data"))
     tracemalloc.start()
     try:
-        with pytest.raises(DamagedRecord, match="is cut off"):
+        with pytest.raises(DamagedRecord, match="is truncated"):
             list(read_records(right, crc32c))
         peak = tracemalloc.get_traced_memory()[1]
     finally:

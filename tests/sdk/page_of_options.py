@@ -19,12 +19,12 @@ _HEAD = """# All options
 <!-- python tests/sdk/page_of_options.py writes this page from penstock/options/table.py. -->
 
 Options are flags, arguments of `Pipeline(...)` by name, or values of a view:
-[where a pipeline runs](running.md#options) explains how to give them. `--help` of a program also shows them.
+[where a pipeline runs](running.md#options) explains how to set them. `--help` of a program also shows them.
 """
 _REFUSED = """
 ## Options that are refused
 
-A program that relies on one of these would fail later, or pass without its check.
+Without these options, a program that relies on them would fail later, or skip a check.
 
 | view | options | what to do instead |
 | --- | --- | --- |
@@ -32,10 +32,10 @@ A program that relies on one of these would fail later, or pass without its chec
 _IGNORED = """
 ## Options without effect
 
-Beam's other options can be given, set and read, so that command lines and programs move over. A run names those that
-are given, and says what has the effect.
+Penstock accepts Beam's other options, so that command lines and programs need no changes. A run names the ones that are
+set, and says what to use instead.
 
-| view | options | what has the effect |
+| view | options | what to use instead, or why it has no effect |
 | --- | --- | --- |
 """
 

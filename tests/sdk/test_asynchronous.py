@@ -92,8 +92,8 @@ def test_what_nobody_would_await_is_refused(kind: type[beam.DoFn], what: str) ->
     ("arguments", "kind", "what"),
     [
         ({"max_concurrency": 0}, ValueError, "max_concurrency is 0"),
-        ({"max_concurrency": 2.5}, TypeError, "max_concurrency is a float, and not a whole number"),
-        ({"max_concurrency": True}, TypeError, "max_concurrency is a bool, and not a whole number"),
+        ({"max_concurrency": 2.5}, TypeError, "max_concurrency is a float, and not an integer"),
+        ({"max_concurrency": True}, TypeError, "max_concurrency is a bool, and not an integer"),
         ({"timeout_seconds": 0}, ValueError, "timeout_seconds is 0"),
         ({"timeout_seconds": "5"}, TypeError, "timeout_seconds is a str, and not a number"),
         ({"timeout_seconds": float("nan")}, ValueError, "timeout_seconds is nan"),

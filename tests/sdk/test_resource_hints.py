@@ -50,7 +50,7 @@ def test_hints_are_kept_as_in_beam(name, value):
         ("accelerator", 1, "write a string"),
         ("accelerator", "", "write a string"),
         ("cpu_count", 1, "write a string, such as '4'"),
-        ("cpu_count", "many", "write a whole number as a string"),
+        ("cpu_count", "many", "write an integer as a string"),
         ("speed", 1, "known are accelerator"),
     ],
 )

@@ -201,10 +201,10 @@ def test_a_sequence_ends_with_its_last_number_or_its_time_whichever_comes_first(
     ("build", "error", "text"),
     [
         (lambda: GenerateSequence(-1), ValueError, "start must be 0 or more, but is -1"),
-        (lambda: GenerateSequence(1.0), TypeError, "start must be a whole number, but is 1.0"),
-        (lambda: GenerateSequence(True), TypeError, "start must be a whole number"),
+        (lambda: GenerateSequence(1.0), TypeError, "start must be an integer, but is 1.0"),
+        (lambda: GenerateSequence(True), TypeError, "start must be an integer"),
         (lambda: GenerateSequence(5, 4), ValueError, "stop must be 5 or more, but is 4"),
-        (lambda: GenerateSequence(5, "9"), TypeError, "stop must be a whole number"),
+        (lambda: GenerateSequence(5, "9"), TypeError, "stop must be an integer"),
         (
             lambda: GenerateSequence(5, elements_per_period=0),
             ValueError,
@@ -213,7 +213,7 @@ def test_a_sequence_ends_with_its_last_number_or_its_time_whichever_comes_first(
         (
             lambda: GenerateSequence(5, elements_per_period=1.5),
             TypeError,
-            "elements_per_period must be a whole",
+            "elements_per_period must be an integer",
         ),
         (lambda: GenerateSequence(5, max_read_time=0), ValueError, "max_read_time"),
         (lambda: GenerateSequence(5, max_read_time="1 s"), TypeError, "max_read_time"),

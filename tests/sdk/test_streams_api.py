@@ -224,8 +224,8 @@ def test_times_of_numpy_and_pandas_count_too() -> None:
 @pytest.mark.parametrize(
     ("element", "error", "text"),
     [
-        (Click(None), ValueError, "an element of type Click has no event time: there is None"),
-        (Click(float("nan")), ValueError, "has no event time: there is nan"),
+        (Click(None), ValueError, "an element of type Click has no event time: it is None"),
+        (Click(float("nan")), ValueError, "has no event time: it is nan"),
         (beam.Row(other=1), ValueError, "an element of type Row has no field 'at'"),
         ({"other": 1}, ValueError, "an element of type dict has no field 'at'"),
         ("a line", ValueError, "an element of type str has no field 'at'"),

@@ -1,4 +1,4 @@
-"""Whole numbers divided by Spark are divided as by Python, also where one rounding more would be another float."""
+"""Integers divided by Spark are divided as by Python, also where one rounding more would be another float."""
 
 from __future__ import annotations
 

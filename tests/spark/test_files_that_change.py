@@ -182,7 +182,7 @@ def test_a_file_that_is_not_the_bzip2_that_its_name_tells_is_not_taken_for_an_em
     batch = failure_of(lambda pipeline: pipeline | "Read" >> read(str(tmp_path / "*")) | beam.Map(str))
     for each in (error, batch):
         assert isinstance(each, ValueError)
-        assert_readable(each, f"{later} is not a whole bzip2 file", "at step 'Read", "another extension")
+        assert_readable(each, f"{later} is not a complete bzip2 file", "at step 'Read", "another extension")
 
 
 @pytest.mark.parametrize("mode", ["batch", "streaming"])

@@ -79,14 +79,14 @@ def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
     assert [(sink.label, sink.elements_in) for sink in seen.sinks] == [("WriteToMemory", 2)]
     assert seen.checkpoint
     assert (seen.checkpoint.bytes or 0) > (seen.checkpoint.state_bytes or 0) >= 0
-    assert (seen.settings["live_token"], seen.settings["mode"]) == ("set, and not shown", "streaming")
+    assert (seen.settings["live_token"], seen.settings["mode"]) == ("set, but not shown", "streaming")
     assert "long-enough" not in seen.to_json()
     # The page cancels it, as the command does.
     request = urllib.request.Request(
         f"{result.live_url}cancel", method="POST", headers={"Penstock-Token": token}
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
-        assert b"the run ends where it is" in answer.read()
+        assert b"the run stops at its current position" in answer.read()
     assert result.wait_until_finish() == "CANCELLED"
     kept = read_snapshot(checkpoint)
     assert kept == result.snapshot()

@@ -179,7 +179,7 @@ def test_sums_have_one_part_where_the_footers_show_that_no_sum_is_too_large(tmp_
 
 
 def numbers_of_groups() -> dict[int, list[int]]:
-    """Whole numbers whose means are near the middle of two floats, or of many bits, or at the ends."""
+    """Integers whose means are near the middle of two floats, or of many bits, or at the ends."""
     chance = random.Random(11)
     least, greatest = -(1 << 63), (1 << 63) - 1
     groups = [[least], [least] * 3, [greatest] * 5, [least, greatest], [0, 0], [1, 2, 2], [-1, -2, -2]]

@@ -214,7 +214,7 @@ LATER: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "a csv number of more than 64 bits": (
         "csv",
         lambda path: path.write_text(f"key,number,second\na,{1 << 63},2\n"),
-        "line 2 of .* cannot be read: the value of number is a whole number of more than 64 bits",
+        "line 2 of .* cannot be read: the value of number is an integer of more than 64 bits",
     ),
     "an orc file with another type": (
         "orc",

@@ -244,7 +244,7 @@ def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front
 
 
 ERRORS: dict[str, tuple[dict[str, list[Any]], str]] = {
-    "no time": ({"number": [1, 2], "at": [0, None]}, "of type Row has no event time: there is None"),
+    "no time": ({"number": [1, 2], "at": [0, None]}, "of type Row has no event time: it is None"),
     "large": ({"number": [1 << 62, 1 << 62], "at": [0, 0]}, "more than 64 bits"),
     "None": ({"number": [1, None], "at": [0, 0]}, r"unsupported operand type\(s\) for \+"),
 }

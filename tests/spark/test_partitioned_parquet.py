@@ -102,7 +102,7 @@ def test_arguments_that_cannot_work_are_refused_where_they_stand() -> None:
         assert "at test_partitioned_parquet.py:" in str(caught.value)
         assert "hint: " in str(caught.value)
     given = beam.Pipeline() | beam.Create([])
-    with pytest.raises(ValueError, match="differs from it in capital letters only"):
+    with pytest.raises(ValueError, match="the name of another column differs only in case"):
         given | WriteToParquet("/o", twins, partition_by="team")
     with pytest.raises(ValueError, match="partition_by needs the columns of the elements"):
         given | WriteToParquetBatched("/o", partition_by="team")
@@ -138,7 +138,7 @@ def test_a_text_that_would_be_read_as_none_fails_and_leaves_what_was_there(
     write(VISITS[:1], transform)
     before = folders(tmp_path)
     for text in ("", "__HIVE_DEFAULT_PARTITION__"):
-        with pytest.raises(ValueError, match="which readers would take for None") as caught:
+        with pytest.raises(ValueError, match="which readers would read as None") as caught:
             write([*VISITS, VISITS[0]._replace(country=text)], transform)
         assert "WriteThem" in str(caught.value)
         assert folders(tmp_path) == before == {"country=DE"}

@@ -184,7 +184,7 @@ def test_a_run_is_read_back_with_its_types_and_replaced_by_the_next_one(
             plain | beam.Map(lambda row: (row.n, row.year, row.day, row.new)), equal_to(texts), "plain"
         )
     before = files(tmp_path)
-    with pytest.raises(ValueError, match="which readers would take for None") as caught:
+    with pytest.raises(ValueError, match="which readers would read as None") as caught:
         write([*VISITS, VISITS[0]._replace(country="")], transform)
     assert "WriteThem" in str(caught.value)
     assert files(tmp_path) == before

@@ -166,7 +166,10 @@ def test_bytes_that_are_not_utf8_are_an_error_that_says_what_to_do(tmp_path: Pat
 
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, spark: Any) -> None:
     (tmp_path / "a.xz").write_bytes(lzma.compress(b"a\nb")[:-5])
-    with pytest.raises(ValueError, match=r"a\.xz is not a whole lzma file"), beam.Pipeline(spark=spark) as p:
+    with (
+        pytest.raises(ValueError, match=r"a\.xz is not a complete lzma file"),
+        beam.Pipeline(spark=spark) as p,
+    ):
         _ = p | ReadFromText(f"{tmp_path}/a.xz") | beam.Map(len)
 
 

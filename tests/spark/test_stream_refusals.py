@@ -54,7 +54,7 @@ def opened(spark: SparkSession, transform: Any, **options: Any) -> StreamScan:
         (
             lambda at: ReadFromText(f"{at}/*", validate=False),
             {"maxFilesPerTrigger": "x"},
-            "not a whole number",
+            "not an integer",
             "100",
         ),
         (

@@ -314,7 +314,7 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
     put(tmp_path / "packed/1.xz", "damaged")
     csv, multi, json_lines, text, packed = map(rejects, streams.read(*scans))
     count, kind = "the record has 1 field instead of 2", "the value of a is not of type int"
-    encoding = "the record has bytes that the encoding utf-8 does not have"
+    encoding = "the record has bytes that are not valid in the encoding utf-8"
     assert csv == (
         [Row(a=1, b="x"), Row(a=2, b="y")],
         [
@@ -338,7 +338,7 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
         ],
     )
     assert text == (["fine"], [(2, b"bad\xff", "the record is not utf-8 (byte 4)")])
-    assert packed == ([], [(None, b"", "the file is not a whole lzma file")])
+    assert packed == ([], [(None, b"", "the file is not a complete lzma file")])
 
 
 def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
@@ -359,7 +359,7 @@ def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
             "a,b\n1,x\n",
             b"a,b\n2,secret\xff\n",
             ValueError,
-            "line 2 of .* cannot be read: the record has bytes that the encoding utf-8 does not have",
+            "line 2 of .* cannot be read: the record has bytes that are not valid in the encoding utf-8",
         ),
         (
             ReadFromJson,

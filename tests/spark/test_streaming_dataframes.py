@@ -401,7 +401,7 @@ def _that_ends(pipeline: beam.Pipeline, _: DataFrame, folder: Path) -> Any:
         pytest.param(
             lambda pipeline, frame, _: pipeline | from_dataframe(frame),
             {"shuffle_partitions": 7},
-            "it needs others of spark.sql.shuffle.partitions",
+            "needs other values of spark.sql.shuffle.partitions",
             "spark.conf.set('spark.sql.shuffle.partitions', '7')",
             id="shuffle_partitions",
         ),
@@ -422,7 +422,7 @@ def test_what_needs_more_than_the_checkpoint_of_spark_is_refused_by_name(
 
 def test_a_wrong_setting_of_the_session_is_named(session, tmp_path):
     session.conf.unset(_STORE)
-    with pytest.raises(ValueError, match=f"it needs others of {_STORE}") as refused:
+    with pytest.raises(ValueError, match=f"needs other values of {_STORE}") as refused:
         totals(session, tmp_path / "in")
     assert f"spark.conf.set({_STORE!r}, " in str(refused.value)
 

@@ -110,7 +110,7 @@ class Value(NamedTuple):
 
 
 class Form(NamedTuple):
-    """An aggregate of the whole numbers n and m, the text s and the condition c, and its type.
+    """An aggregate of the integers n and m, the text s and the condition c, and its type.
 
     Attributes:
         type: The type of the result.
@@ -124,7 +124,7 @@ class Form(NamedTuple):
 
 
 def _scaled(call: str, other: str = "") -> Form:
-    """A float as a whole number, since engines differ in its last digits; none of it is near to a half."""
+    """A float as an integer, since engines differ in its last digits; none of it is near to a half."""
     template = "CAST(ROUND({} * CAST('1000.12345' AS DOUBLE)) AS BIGINT)"
     return Form(INTEGER, template.format(call), template.format(other or call))
 

@@ -149,7 +149,7 @@ def _write_tables(database: duckdb.DuckDBPyConnection, folder: Path) -> None:
 def differences(expected: Iterable[Sequence[Any]], found: Iterable[Sequence[Any]]) -> list[str]:
     """Returns what differs between two results as bags of rows, as text; an empty list if nothing does.
 
-    Decimals and whole numbers are equal if their values are. DuckDB divides and averages decimals as floats: such a
+    Decimals and integers are equal if their values are. DuckDB divides and averages decimals as floats: such a
     value is equal to a decimal that is the nearest one with its number of digits. Floats differ in their last bits.
 
     >>> differences([(1, 0.3333333333)], [(Decimal("1.0"), Decimal("0.333333"))])

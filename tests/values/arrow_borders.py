@@ -266,7 +266,7 @@ PLAIN_PARQUET = Border(
     lacks={
         "unsigned integer": "Spark reads Decimals",
         "time of day": "Spark refuses them",
-        "duration": "Spark reads whole numbers",
+        "duration": "Spark reads integers",
     },
 )
 

@@ -50,7 +50,7 @@ TABLES = {
             {"top": [0.0, 0.0], "record": None, "list": []},
         ],
     ),
-    # The file itself has whole numbers, and a note of Arrow's types.
+    # The file itself has integers, and a note of Arrow's types.
     "lists of one length with durations": Table(
         pa.table(
             {

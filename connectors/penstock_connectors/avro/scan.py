@@ -188,9 +188,7 @@ class AvroRecords:
             raise _make_damaged_error(name, self.where) from None
         if self.values.names:
             if convert is None and not _is_record(schema):
-                what = (
-                    f"{name} has values that are not records, so that partition_by cannot add columns to them"
-                )
+                what = f"{name} has values that are not records, so partition_by cannot add columns to them"
                 raise refusal(ValueError, what, where=self.where, hint="pass as_rows=True")
             convert = _with_columns(convert, self.values.in_python(name))
         while True:

@@ -62,7 +62,7 @@ def _columns_of_folders(schema: dict[str, Any], columns: Sequence[str], where: s
             what = (
                 f"the name of a folder cannot hold the column {name!r} of partition_by, of Avro's type {kind}"
             )
-            hint = "partition by strings, whole numbers, dates or booleans; make such a field in a Map first"
+            hint = "partition by strings, integers, dates or booleans; make such a field in a Map first"
             raise refusal(ValueError, what, where=where, hint=hint)
         fields.append(pa.field(name, found, isinstance(kind, list) and "null" in kind))
     return pa.schema(fields)

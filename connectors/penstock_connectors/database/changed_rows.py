@@ -103,7 +103,9 @@ class ChangedRows(RangeSource[Any]):
         slot = Slot.of(connection, name)
         if self._source.has_initial_rows:
             if slot is not None:
-                what = f"the replication slot {name} exists, but a new stream is to begin with the rows of the table"
+                what = (
+                    f"the replication slot {name} exists, but a new stream begins with the rows of the table"
+                )
                 hint = "drop the slot with pg_drop_replication_slot, or pass initial_rows=False to read what it keeps"
                 raise refusal(ValueError, what, where=self._address.where, hint=hint)
             return self._with_rows(connection)

@@ -22,10 +22,10 @@ _SAID: dict[str, tuple[str, str]] = {
         "a row has None in {column}, which must not be null",
         "filter such rows, or give the column a default",
     ),
-    "23503": ("a row refers to a row that is not there: {constraint}", "write that table first"),
+    "23503": ("a row refers to a row that does not exist: {constraint}", "write that table first"),
     "23514": ("a row breaks the {constraint}", "filter such rows, or change the constraint"),
     "23P01": ("a row breaks the exclusion {constraint}", "filter such rows, or change the constraint"),
-    "22001": ("a string is too long for {column}", "cut it, or make the column longer"),
+    "22001": ("a string is too long for {column}", "truncate it, or make the column longer"),
     "22003": ("a number is out of range for {column}", "use a larger type, such as bigint or numeric"),
     "22021": (
         "a string for {column} has a character that the database cannot store",

@@ -305,7 +305,7 @@ def cuts_between(first: Any, last: Any, number: int, where: str) -> list[Any]:
         what = (
             f"partition_column has values of the type {type(first).__name__}, which cannot be divided evenly"
         )
-        hint = "choose a column of whole numbers, dates or times, or pass predicates=[...]"
+        hint = "choose a column of integers, dates or times, or pass predicates=[...]"
         raise refusal(ValueError, what, where=where, hint=hint)
     try:
         width = (last - first) // one + 1

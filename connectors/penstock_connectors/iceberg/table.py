@@ -277,7 +277,5 @@ def _check_computable(metadata: TableMetadata, place: CatalogTable, where: str) 
         kind = str(schema.find_type(field.source_id))
         if (part.transform.partition("[")[0], kind) in _NOT_COMPUTABLE:
             shown = f"{part}, which is {kind}"
-            what = (
-                f"the Iceberg table {place.shown} is partitioned by {shown}: pyiceberg does not do that right"
-            )
+            what = f"the Iceberg table {place.shown} is partitioned by {shown}, and pyiceberg writes that wrongly"
             raise refusal(ValueError, what, where=where, hint="partition it by another column, or not at all")

@@ -95,7 +95,7 @@ def call_in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
         return call_with_timeout(call, THREAD, seconds + _LATE_SECONDS)
     except CallTimeout:
         what = f"Kafka's client was to wait for {seconds:g} seconds, and waits for {_LATE_SECONDS:g} seconds longer"
-        hint = "another client takes its place; check whether this machine's clock has been set back"
+        hint = "a new client replaces it; check whether this machine's clock has been set back"
         raise refusal(ClientStalled, what, hint=hint) from None
 
 
@@ -154,7 +154,7 @@ def explain_error(error: KafkaError, what: str, brokers: str, cause: KafkaError 
     """
     name, why = error.name(), error.str()
     if name in _AWAY:
-        hint = "check that the brokers run, and that this machine reaches the addresses that they advertise"
+        hint = "check that the brokers run, and that this machine can reach the addresses that they advertise"
         if cause is not None:
             why = cause.str()
             hint = (

@@ -141,7 +141,7 @@ class Records(Encoder):
     def _of_row(self, element: object) -> Record:
         if isinstance(element, KafkaRecord):
             what = "an element is a KafkaRecord, which names the topic that it was read from"
-            hint = "make rows with key, value and what else is to be written, such as headers, with a Map"
+            hint = "make rows of the key, the value and other fields to write, such as headers, with a Map"
             raise refusal(TypeError, what, where=self.where, hint=hint)
 
         def found(name: str) -> Any:
@@ -158,7 +158,7 @@ class Records(Encoder):
         self._check(partition is None or _is_number(partition, 0), "partition", "is not a number, 0 or more")
         # Kafka's client takes the time 0 for none.
         is_right = timestamp is None or _is_number(timestamp, 1)
-        self._check(is_right, "timestamp", "is not a whole number of milliseconds after 1970")
+        self._check(is_right, "timestamp", "is not an integer, in milliseconds after 1970")
         headers = self._headers(found("headers"))
         return self._record(found("key"), found("value"), topic, partition, timestamp, headers)
 

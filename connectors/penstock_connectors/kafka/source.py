@@ -134,7 +134,7 @@ class Topics(NumberedSource[Any]):
         return {**self._identifiers, **super().last_position(start, min(limits, default=None))}
 
     def _wait_for_records(self, start: Mapping[str, int]) -> None:
-        """Waits in a batch for `max_read_time`, or until the greatest number of records is there."""
+        """Waits in a batch for `max_read_time`, or until the maximum number of records is there."""
         until_seconds = clock.monotonic_seconds() + self._source.max_read_seconds
         while (left_seconds := until_seconds - clock.monotonic_seconds()) > 0:
             if self._source.max_num_records is not None:
@@ -150,9 +150,7 @@ class Topics(NumberedSource[Any]):
         found = self._identified(to_read)
         self._check_identifiers(end, found)
         if gone := sorted(to_read - found.keys()):
-            what = (
-                f"the topic {gone[0]!r} at {self._brokers} is gone, and some of its records were to be read"
-            )
+            what = f"the topic {gone[0]!r} at {self._brokers} is gone, and some of its records have not been read"
             raise refusal(
                 LookupError, what, hint="start with a new checkpoint to continue without the lost ones"
             )
@@ -334,9 +332,7 @@ class Topics(NumberedSource[Any]):
         # -1 says that everything is older. A smaller number means that no answer came; the client raises no error then.
         if any(offset < (-1 if which == "time" else 0) for offset in offsets.values()):
             what = f"the offsets cannot be read: the brokers {self._brokers} cannot be reached"
-            hint = (
-                "check that the brokers run, and that this machine reaches the addresses that they advertise"
-            )
+            hint = "check that the brokers run, and that this machine can reach the addresses that they advertise"
             raise refusal(ConnectionError, what, hint=hint)
         return offsets
 
@@ -426,9 +422,11 @@ class Topics(NumberedSource[Any]):
         raise explain_error(error, f"{piece.partition} cannot be read", self._brokers)
 
     def _no_records(self, piece: SourceRange, at: int) -> Exception:
-        what = f"no record of {piece.partition} from offset {at} on has come for {self.patience_seconds:g} seconds, "
-        what += f"but {self._brokers} has said that there are records up to {piece.end}"
-        hint = "check that the brokers run, and that the workers reach the addresses that they advertise"
+        what = f"no record of {piece.partition} from offset {at} or later has arrived for "
+        what += (
+            f"{self.patience_seconds:g} seconds, although {self._brokers} reports records up to {piece.end}"
+        )
+        hint = "check that the brokers run, and that the workers can reach the addresses that they advertise"
         return refusal(TimeoutError, what, hint=hint)
 
     def _elements(self, messages: list[Any]) -> object:

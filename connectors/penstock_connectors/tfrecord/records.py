@@ -38,13 +38,13 @@ def read_records(file: BinaryIO, checksum: Checksum) -> Iterator[bytes]:
     offset = 0
     while head := file.read(_HEAD.size):
         if len(head) < _HEAD.size:
-            raise DamagedRecord("is cut off", offset)
+            raise DamagedRecord("is truncated", offset)
         length, of_length = _HEAD.unpack(head)
         if checksum(head[: _LENGTH.size]) != of_length:
             raise DamagedRecord("has a length that does not match its checksum", offset)
         rest = _read(file, length + _CRC.size)
         if len(rest) < length + _CRC.size:
-            raise DamagedRecord("is cut off", offset)
+            raise DamagedRecord("is truncated", offset)
         data = rest[:length]
         if checksum(data) != _CRC.unpack_from(rest, length)[0]:
             raise DamagedRecord("has data that does not match its checksum", offset)

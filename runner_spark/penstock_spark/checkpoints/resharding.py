@@ -244,7 +244,7 @@ class Rewriting:
         # The pipeline's query reads the state in the form that its offsets name.
         noted = _metadata_of(self._files.read(f"{self.source}/offsets/{self.last}") or b"")["conf"]
         if noted.get(_STATE_FORMAT, "1") != "1":
-            raise _unknown(f"the form {noted[_STATE_FORMAT]} of its state")
+            raise _unknown(f"the format {noted[_STATE_FORMAT]} of its state")
         conf = {**noted, **_SNAPSHOTS, _STATE_FORMAT: "1", _SHUFFLES: str(self.new["shards"])}
         session = backend_of(self.spark).clone(conf)
         frame, reports = session.readStream.schema(ROWS).parquet(seeds), backend_of(session).reports()
@@ -296,7 +296,7 @@ class Rewriting:
                 for location, plan in ((self.source, self.old), (self.target, self.new))
             )
             if before != after:
-                what = f"Spark does not find the state of level {level} again that was written: {after}, not {before}"
+                what = f"Spark does not find the state of level {level} that it wrote: it finds {after}, not {before}"
                 raise RunnerError(what, where=f"in {self.target}", hint=_HINT)
 
     def _tally(self, location: str, plan: Signature, level: int) -> dict[str, tuple[int, int]]:
@@ -392,7 +392,7 @@ def _metadata_of(offsets: bytes) -> Any:
     """Returns the metadata that Spark stores with the offsets of a micro-batch."""
     version, metadata, *_ = offsets.decode().split("\n")
     if version != _OFFSETS:
-        raise _unknown(f"the form {version} of its offsets")
+        raise _unknown(f"the format {version} of its offsets")
     return json.loads(metadata)
 
 

@@ -116,7 +116,7 @@ def _lines_of(spark_place: Place, name: str) -> tuple[str, list[str]]:
     if re.fullmatch(r"v\d+", version) is None:
         raise make_damaged_log_error(spark_place, name, "it does not begin with its format")
     if not lines:
-        raise make_damaged_log_error(spark_place, name, "it is cut off")
+        raise make_damaged_log_error(spark_place, name, "it is truncated")
     _object_of(spark_place, name, lines[0])
     return version, lines[1:]
 
@@ -143,7 +143,7 @@ def _text_of(spark_place: Place, name: str) -> str:
 
 def _object_of(spark_place: Place, name: str, text: str) -> None:
     if not isinstance(_json_of(spark_place, name, text), dict):
-        raise make_damaged_log_error(spark_place, name, "it has other parts")
+        raise make_damaged_log_error(spark_place, name, "it has an unexpected structure")
 
 
 def _json_of(spark_place: Place, name: str, text: str) -> object:

@@ -46,7 +46,7 @@ def strip_none(hint: object) -> tuple[Any, bool]:
 
 
 def are_kept(numbers: Any, floats: Any) -> bool:
-    """True if an array of floats has all whole numbers that it was made of, and no infinity for a large number.
+    """True if an array of floats has all integers that it was made of, and no infinity for a large number.
 
     >>> import numpy as np
     >>> are_kept([1 << 53, 0.1], np.array([2.0**53, 0.1])), are_kept([(1 << 53) + 1], np.array([2.0**53]))

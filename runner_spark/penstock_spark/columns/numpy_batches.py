@@ -181,7 +181,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
             return made
         with np.errstate(all="ignore"):
             cast = made.astype(self.dtype)
-        # Whole numbers that do not fit would wrap around.
+        # Integers that do not fit would wrap around.
         if kind not in "fc" and (cast != made).any():
             raise make_element_error(self._element_type)
         return cast

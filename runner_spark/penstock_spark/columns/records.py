@@ -197,9 +197,7 @@ def _datetime_of(time: Timestamp, name: str) -> datetime.datetime:
         hint = "filter out such elements, or convert the time to a number, with time.micros"
     except ValueError:
         what = f"{whose} is finer than a microsecond"
-        hint = (
-            "cut it with to_precision(6, allow_lossy_conversion=True), or make it a number, with time.nanos"
-        )
+        hint = "truncate it with to_precision(6, allow_lossy_conversion=True), or make it a number, with time.nanos"
     raise refusal(ValueError, what, where="", hint=hint)
 
 

@@ -147,7 +147,7 @@ def _count(value: datetime.timedelta | datetime.date) -> int:
 _COUNTS = {
     value: (_count(value.least), _count(value.greatest)) for value in (INSTANT, LOCAL_TIME, DATE, DURATION)
 }
-"""The least and the greatest number of the times that Python has."""
+"""The smallest and the largest number of the times that Python has."""
 
 
 def _times_of(column: pa.ChunkedArray | pa.Array, field: pa.Field, value: ValueType) -> list[Any]:

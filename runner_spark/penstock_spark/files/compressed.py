@@ -56,7 +56,7 @@ def find_compression_error(
             return None  # The reader of the file raises this error.
         if begun and not _BEGINNING_OF_BZIP2.fullmatch(begun):
             hint = "write the file again, or give it another extension if it is not compressed"
-            return refusal(ValueError, f"{path} is not a whole bzip2 file", where=where, hint=hint)
+            return refusal(ValueError, f"{path} is not a complete bzip2 file", where=where, hint=hint)
     return None
 
 
@@ -86,7 +86,7 @@ def translate_decompression_errors(compression: str, name: str, where: str) -> I
     ...     open_for_reading(io.BytesIO(b"no gzip"), "gzip").read()
     Traceback (most recent call last):
     ...
-    ValueError: a.gz is not a whole gzip file
+    ValueError: a.gz is not a complete gzip file
       hint: check the file, or compression_type
     """
     try:
@@ -97,7 +97,7 @@ def translate_decompression_errors(compression: str, name: str, where: str) -> I
             raise
         raise refusal(
             ValueError,
-            f"{name} is not a whole {compression} file",
+            f"{name} is not a complete {compression} file",
             where=where,
             hint="check the file, or compression_type",
         ) from error

@@ -301,7 +301,7 @@ class GroupWriter(Combining, Node):
         partials: list[Any],
         ranks: list[int] | None = None,
     ) -> None:
-        """Adds partial results: as numbers if the reader takes these and all of them are whole numbers."""
+        """Adds partial results: as numbers if the reader takes these and all of them are integers."""
         count = len(partials)
         columns[4].extend(ranks or [0] * count)
         if self._has_numbers and are_numbers(partials, () if kind else self._keys.values()):
@@ -315,7 +315,7 @@ class GroupWriter(Combining, Node):
     def _add_halves(
         self, columns: list[list[Any]], window: BoundedWindow, kind: type | None, table: Table
     ) -> None:
-        """Adds whole numbers in two halves, for Spark's own aggregate."""
+        """Adds integers in two halves, for Spark's own aggregate."""
         partials_by_name = table.partials_by_name()
         self._add_names(columns, window, kind, list(partials_by_name))
         highs, lows = split_numbers(list(partials_by_name.values()), self.spec.where)

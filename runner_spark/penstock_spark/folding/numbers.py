@@ -1,6 +1,6 @@
 """Sums and counts that Python merges: integers travel in a column, without being pickled.
 
-A row of such a number has it in `sequence`, and no `value`. What is not a whole number of 64 bits, or has a key that
+A row of such a number has it in `sequence`, and no `value`. What is not an integer of 64 bits, or has a key that
 only a pickle can hold, travels in `value`, as for any other combiner; a group may have rows of both.
 """
 
@@ -132,7 +132,7 @@ class NumberReader(Combining):
         self._sums.append(total)
 
     def _merged(self, key: bytes, total: int, pickled: list[bytes]) -> tuple[Any, Any]:
-        """The key and the sum of a group in which some rows hold no whole number of 64 bits."""
+        """The key and the sum of a group in which some rows hold no integer of 64 bits."""
         restored = [restore(key, loads(one)) for one in pickled]
         helds = [held for _, held in restored]
         if total:

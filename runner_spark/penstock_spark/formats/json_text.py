@@ -132,7 +132,7 @@ class JsonText:
         return value if self.digits is None else round(value, self.digits)
 
     def _of_decimal(self, value: decimal.Decimal, name: str) -> float | int | None:
-        """The float that is written with the same digits, or a whole number."""
+        """The float that is written with the same digits, or an integer."""
         if not value.is_finite():
             return None
         if self.digits is not None and value.adjusted() < _WHOLE_DIGITS_MAX:
@@ -143,7 +143,7 @@ class JsonText:
             return number
         if value == value.to_integral_value() and value.adjusted() < _WHOLE_DIGITS_MAX:
             return int(value)
-        what = f"a Decimal of the field {name} has more digits than a number of JSON keeps"
+        what = f"a Decimal of the field {name} has more digits than a JSON number keeps"
         raise Unwritable(Loss(ValueError, what, "convert it to a string with str, or to a float"))
 
     def _of_datetime(self, value: datetime.datetime, name: str) -> int | str | None:

@@ -72,7 +72,7 @@ def _open_with_rejects(source: Source, spark: SparkSession, where: str) -> Scan:
     if open_it is None:
         what = f"{source.describe()} has no records that could be kept apart with rejects=True"
         raise UnsupportedByRunner(
-            what, where=where, hint="leave rejects out; what cannot be read is an error"
+            what, where=where, hint="leave rejects out: then anything that cannot be read is an error"
         )
     return open_it(source, spark, where)
 
@@ -209,7 +209,7 @@ def records_of(source: Source) -> str:
 def table_of_schema(schema: StructType, records: str) -> Table:
     """The columns of an open source; NotInColumns if Spark cannot distinguish two of them."""
     if len({name.lower() for name in schema.names}) < len(schema.names):
-        raise NotInColumns("some names of columns differ in capital letters only")
+        raise NotInColumns("the names of some columns differ only in case")
     return Table(tuple((field.name, field.dataType) for field in schema), records)
 
 

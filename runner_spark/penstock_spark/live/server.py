@@ -142,14 +142,14 @@ class _Handler(BaseHTTPRequestHandler):
             return
         of, command = self.of, self.path.removeprefix("/")
         if command not in (DRAIN, CANCEL):
-            self._say(404, "there are the commands /drain and /cancel")
+            self._say(404, "the commands are /drain and /cancel")
         elif of.token is None:
-            self._say(403, "this page only shows; a run with --live_token takes commands")
+            self._say(403, "this page is read-only; a run with --live_token accepts commands")
         elif not of.has_token(self.headers.get(TOKEN_HEADER, "")):
             clock.sleep(_WRONG_TOKEN_SECONDS)
             self._say(403, "this is not the token of the run")
         elif of.send is None:
-            self._say(409, "the run takes no commands: it is over, or has no checkpoint_location")
+            self._say(409, "the run accepts no commands: it is over, or has no checkpoint_location")
         else:
             try:
                 answer = of.send(command)
@@ -176,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, "text/html; charset=utf-8", page())
             return
         if path not in ("/snapshot.json", "/metrics"):
-            self._say(404, "there are /, /snapshot.json and /metrics")
+            self._say(404, "the pages are /, /snapshot.json and /metrics")
             return
         try:
             now = self.of.look()

@@ -12,7 +12,7 @@ from penstock.options import table
 from penstock.options.spark import SparkOptions
 from penstock.options.spark_properties import parse_spark_properties
 
-HIDDEN = "set, and not shown"
+HIDDEN = "set, but not shown"
 
 _SECRET = re.compile("key|secret|token|password|sas|credential|account|oauth", re.IGNORECASE)
 _PROPERTIES = "spark_conf"
@@ -29,7 +29,7 @@ def settings_of(settings: SparkOptions) -> dict[str, str]:
     >>> flags = ["--live_token=a-long-enough-token", "--spark_conf=spark.ui.enabled=true", "--live_port=0"]
     >>> found = settings_of(PipelineOptions([*flags, "--spark_conf=spark.a.password=hush"]).view_as(SparkOptions))
     >>> found["live_port"], found["live_token"], found["spark.ui.enabled"], found["spark.a.password"]
-    ('0', 'set, and not shown', 'true', 'set, and not shown')
+    ('0', 'set, but not shown', 'true', 'set, but not shown')
     """
     return dict(_texts(settings))
 

@@ -162,7 +162,7 @@ def views_of(settings: SparkOptions, is_batch: bool, err: TextIO | None = None) 
 def _token_of_environment() -> str | None:
     token = os.environ.get(TOKEN_VARIABLE) or None
     if token is not None and len(token) < TOKEN_MIN:
-        what = f"{TOKEN_VARIABLE} has {len(token)} characters, and {TOKEN_MIN} are the least"
+        what = f"{TOKEN_VARIABLE} has {len(token)} characters, and needs at least {TOKEN_MIN}"
         hint = 'use the output of: python -c "import secrets; print(secrets.token_urlsafe())"'
         raise refusal(ValueError, what, where="in the environment", hint=hint)
     return token

@@ -48,7 +48,7 @@ from penstock_spark.worker.column_read import ColumnReader
 
 _UNIT = 1 << 62
 _FLOATS = 1 << 53
-"""Floats represent every whole number up to this one exactly."""
+"""Floats represent every integer up to this one exactly."""
 
 _LOW_BITS = 31
 _LOW = (1 << _LOW_BITS) - 1

@@ -1,4 +1,4 @@
-"""Bounds of the whole numbers in a table: where 64 bits always suffice, nothing has to check for overflow."""
+"""Bounds of the integers in a table: where 64 bits always suffice, nothing has to check for overflow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST, _GREATEST = INTEGER.least, INTEGER.greatest
 
 @dataclass(frozen=True)
 class Range:
-    """Whole numbers from `least` to `greatest`, both included; a column of them may also contain None."""
+    """Integers from `least` to `greatest`, both included; a column of them may also contain None."""
 
     least: int
     greatest: int

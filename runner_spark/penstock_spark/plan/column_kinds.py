@@ -1,6 +1,6 @@
 """Types the expressions that Spark computes exactly as Python does; `NotInColumns` says why it does not compute others.
 
-Each rule has its reason beside it, and `explain` prints the text of the error. Of whole numbers, INTEGER has as many
+Each rule has its reason beside it, and `explain` prints the text of the error. Of integers, INTEGER has as many
 bits as it needs in Python, and BIGINT is known to have no more than 64.
 """
 

@@ -19,7 +19,7 @@ class Rows(Enum):
     """The forms of rows between the tasks before a grouping and the grouping."""
 
     PICKLES = "partial results, or the values themselves, pickled"
-    NUMBERS = "the same, but a whole number of 64 bits as a number"
+    NUMBERS = "the same, but an integer of 64 bits as a number"
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ CONDITIONS: Mapping[str, Explanation] = {
     "CAST_OVERFLOW": _CAST,
     "CAST_OVERFLOW_IN_TABLE_INSERT": _CAST,
     "COLUMN_ALREADY_EXISTS": Explanation(
-        "two columns have the name {columnName}, which for Spark has neither capital nor small letters",
+        "two columns have the name {columnName}, and Spark ignores the case of names",
         "rename one of them",
     ),
     "DATA_SOURCE_NOT_FOUND": Explanation(
@@ -88,7 +88,7 @@ CONDITIONS: Mapping[str, Explanation] = {
     ),
     "NUMERIC_VALUE_OUT_OF_RANGE": _OVERFLOW,
     "PATH_ALREADY_EXISTS": Explanation(
-        "{outputPath} exists already",
+        "{outputPath} already exists",
         "write to another path, or choose the mode 'overwrite' or 'append'",
         "file",
     ),
@@ -120,7 +120,7 @@ def explanation_of(condition: str) -> Explanation | None:
 MISFIT = _line(
     r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?MALFORMED_(?:RECORD_IN_PARSING|CSV_RECORD)",
     "{file} has a record that does not fit the columns: a field is missing or too many, or is not of its type",
-    "correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them",
+    "correct the file or the columns; with the option mode='PERMISSIVE', Spark truncates such records or fills them",
     "file",
 )
 """A record that does not fit the columns, whose line may be found."""
@@ -289,7 +289,7 @@ MESSAGES = (
     ),
     _line(
         r"Found duplicate field\(s\) [^\n]{1,200}?: \[(?P<names>[^\n\]]{1,400})\] in case-insensitive mode",
-        "for Spark, columns whose names differ in capital letters only are one column, here {names}",
+        "Spark treats columns whose names differ only in case as one column, here {names}",
         "read the files with ReadFromParquet, which distinguishes them, or rename one of them",
     ),
     _line(
@@ -341,7 +341,7 @@ MESSAGES = (
     ),
     _line(
         r"Read-only file system|Permission denied|AccessControlException|AccessDeniedException",
-        "the user that Spark runs as lacks the permission to write or read something",
+        "the user that Spark runs as lacks the permission to write or read a file or a folder",
         _RIGHTS,
     ),
     _line(

@@ -189,13 +189,15 @@ def say_cancelled_early(is_drain: bool, places: Sequence[str], is_kept: bool) ->
         is_kept: Whether the next run can continue from its checkpoint.
 
     >>> print(say_cancelled_early(False, ["at step 'Lines' (game.py:3)"], True))
-    the stream was cancelled, and perhaps has not read all that was available at its start
+    the stream was cancelled, perhaps before it had read all that was available at its start
       at step 'Lines' (game.py:3)
       hint: run the program again with the same --checkpoint_location: it reads the rest
     """
     where = ", ".join(places) or "in the windows that were open"
     if places:
-        what = f"the stream was cancelled, and perhaps has not read all that was available {_since(is_drain)}"
+        what = (
+            f"the stream was cancelled, perhaps before it had read all that was available {_since(is_drain)}"
+        )
     elif is_drain:
         what = "the stream was cancelled before all windows of its drain had fired"
     else:

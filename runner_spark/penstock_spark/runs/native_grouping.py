@@ -32,7 +32,7 @@ def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
 
 
 def native_counts(about: RunFacts, progress: Mapping[str, Any]) -> Snapshot:
-    """The elements that a micro-batch has dropped as late, and those of the source too far ahead of the clock.
+    """The numbers of elements that a micro-batch has dropped as late, and of elements too far ahead of the clock.
 
     Spark adds up the elements of a key and window first, and counts the rows that it then drops.
     """

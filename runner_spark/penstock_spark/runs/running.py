@@ -204,7 +204,7 @@ class StreamRun:
     def _obey_cancel(self, _: Request) -> str:
         self.state = PipelineState.CANCELLING
         self.stopping.set()
-        return "the run ends where it is; the next run continues from there"
+        return "the run stops at its current position; the next run continues from there"
 
     def _obey_signal(self, request: Request) -> str:
         name = request.argument

@@ -116,7 +116,7 @@ def _check_session(spark: SparkSession, has_state: bool, settings: SparkOptions,
         wrong[_PARTITIONS] = str(asked)
     if wrong:
         named = ", ".join(wrong)
-        what = f"a query of a streaming DataFrame runs by the settings of your session, and it needs others of {named}"
+        what = f"a query of a streaming DataFrame uses the settings of your session, and needs other values of {named}"
         lines = "; ".join(f"spark.conf.set({name!r}, {value!r})" for name, value in wrong.items())
         raise refusal(
             ValueError, what, where=where, hint=f"call {lines} first; or set them where Spark starts"

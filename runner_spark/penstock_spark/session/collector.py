@@ -25,7 +25,7 @@ _VARIABLES = (
 def collector(conf: Mapping[str, str], fast_start: bool) -> list[str]:
     """Returns the arguments that choose a collector; none if the user has chosen one, because Java refuses two.
 
-    With Spark's default heap size of a gigabyte, the parallel collector takes the least processor
+    With Spark's default heap size of a gigabyte, the parallel collector takes the least CPU
     time: a start takes a twentieth less, and a micro-batch up to a seventh less, than with Java's choice,
     which is made for short pauses of large heaps. If the user sets another size, Java chooses.
     """

@@ -21,7 +21,7 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
     wanted = parse_spark_schema(plan.schema)
     columns = dict(fields)
     if len({name.lower() for name in wanted.names}) < len(wanted.names):
-        raise NotInColumns(f"{step.label!r} has columns that differ in capital letters only")
+        raise NotInColumns(f"{step.label!r} has columns whose names differ only in case")
     if not columns.keys() <= set(wanted.names):
         raise NotInColumns(f"{step.label!r} lacks a column, which Python refuses")
     for field in wanted:

@@ -65,7 +65,7 @@ class Partitions:
             kind = self.schema.field(name).type
             if not can_keep_apart(kind):
                 what = f"the name of a folder cannot hold the column {name!r} of partition_by, of type {kind}"
-                hint = "partition by strings, whole numbers, dates or booleans; make such a column in a Map first"
+                hint = "partition by strings, integers, dates or booleans; make such a column in a Map first"
                 raise refusal(ValueError, what, where=self.where, hint=hint)
 
     @property
@@ -185,7 +185,7 @@ def remove_columns(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
 
 
 def make_lost_value_error(name: str, where: str) -> ValueError:
-    what = f"the column {name!r} of partition_by has an empty string, or {NOTHING}, which readers would take for None"
+    what = f"the column {name!r} of partition_by has an empty string, or {NOTHING}, which readers would read as None"
     return refusal(
         ValueError, what, where=where, hint="replace it in a Map first, or partition by another column"
     )

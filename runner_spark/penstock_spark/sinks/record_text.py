@@ -140,7 +140,7 @@ def _columns_of_folders(sink: TextRowsSink, where: str) -> pa.Schema:
             what = (
                 f"the name of a folder cannot hold the column {name!r} of partition_by, of type {hints[name]}"
             )
-            hint = "give the elements a NamedTuple type, whose column is a string, a whole number, a date or a boolean"
+            hint = "give the elements a NamedTuple type, whose column is a string, an integer, a date or a boolean"
             raise refusal(ValueError, what, where=where, hint=hint) from None
     return pa.schema(fields)
 

@@ -53,7 +53,7 @@ class LatestUpserts:
         if _repeats(keys):
             columns = ", ".join(self._sink.key)
             what = f"two keys that differ, such as 1.5 and 1.50 as Decimals, are the same in the columns {columns}"
-            hint = "make them alike before they are grouped: decimals of one scale, and instants of one time zone"
+            hint = "make them equal before they are grouped: decimals of one scale, and instants of one time zone"
             raise refusal(ValueError, what, where=self._where, hint=hint)
 
     def _batch(self, upserts: Sequence[Upsert]) -> pa.RecordBatch:
@@ -116,7 +116,7 @@ def check_keys(sink: TableSink, tables: Sequence[pa.Table], where: str) -> None:
     if len(tables) < 2:
         return
     if _repeats([_keys_of(sink, table) for table in tables]):
-        what = "two tasks have changes of one key, so that their order is unknown"
+        what = "two tasks have changes of the same key, so their order is unknown"
         hint = "put Upserts() directly before the write, without a Reshuffle in between"
         raise refusal(ValueError, what, where=where, hint=hint)
 

@@ -127,5 +127,5 @@ def _as_read(name: str, kind: pa.DataType, where: str) -> tuple[pa.DataType, T.D
     if spelling is not None and spelling.value in IN_FOLDERS:
         return spelling.leaves, spark_type_of(spelling.leaves)
     what = f"the column {name!r} of partition_by has the type {kind}, which cannot be read from the names of folders"
-    hint = "declare it as a string, a whole number, a date or a boolean, and convert the values in a Map"
+    hint = "declare it as a string, an integer, a date or a boolean, and convert the values in a Map"
     raise refusal(ValueError, what, where=where, hint=hint)

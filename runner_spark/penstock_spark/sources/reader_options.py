@@ -114,7 +114,7 @@ def _check_numbers(given: Mapping[str, Any], where: str) -> None:
     numbers = {name.lower() for name in _NUMBERS}
     for name, value in given.items():
         if name.lower() in numbers and (isinstance(value, bool) or not _is_positive(value)):
-            what = f"the option {name} is {value!r}, which is not a whole number above 0"
+            what = f"the option {name} is {value!r}, which is not an integer above 0"
             raise refusal(ValueError, what, where=where, hint=f"write {name}=100, for example")
 
 

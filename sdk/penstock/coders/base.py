@@ -122,10 +122,10 @@ class Coder(ByBytes):
 
         Args:
             step_label: The step that needs it, for the error.
-            error_message: What the error says instead of the usual text.
+            error_message: The text of the error, instead of the default one.
 
         Raises:
-            ValueError: If there is none.
+            ValueError: If there is no such coder.
         """
         if self.is_deterministic():
             return self
@@ -148,7 +148,7 @@ class Coder(ByBytes):
 
     @classmethod
     def from_type_hint(cls, typehint: object, registry: Registry) -> Coder:
-        """Returns a coder of this class for values of a type; by default the type makes no difference."""
+        """Returns a coder of this class for values of a type; by default, the type is ignored."""
         return cls()
 
     def is_kv_coder(self) -> bool:

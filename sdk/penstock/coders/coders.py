@@ -144,7 +144,7 @@ class BooleanCoder(_Primitive):
 
 
 class VarIntCoder(_Primitive):
-    r"""Whole numbers of 64 bits in 1 to 10 bytes, fewest for small positive ones (Beam's ``VarIntCoder``).
+    r"""Integers of 64 bits in 1 to 10 bytes, fewest for small positive ones (Beam's ``VarIntCoder``).
 
     >>> VarIntCoder().encode(300)
     b'\xac\x02'
@@ -168,7 +168,7 @@ class VarIntCoder(_Primitive):
             if byte < 128:
                 break
             shift += 7
-        # A number without an end, or with more than 63 bits, whose last may be a sign, goes to the thorough reader.
+        # A number that does not end, or has more than 63 bits, whose last may be a sign, goes to the thorough reader.
         if 0 < len(encoded) < 10 and byte < 128:
             return result
         return self.decode_from_stream(InputStream(encoded), False)
@@ -187,7 +187,7 @@ class VarIntCoder(_Primitive):
 
 
 class VarInt32Coder(_Primitive):
-    """Whole numbers of 32 bits in 1 to 5 bytes (Beam's ``VarInt32Coder``)."""
+    """Integers of 32 bits in 1 to 5 bytes (Beam's ``VarInt32Coder``)."""
 
     _type = int
 
@@ -234,7 +234,7 @@ class SinglePrecisionFloatCoder(_Packed):
 
 
 class BigEndianShortCoder(_Packed):
-    """Whole numbers of 16 bits in 2 bytes, high byte first (Beam's ``BigEndianShortCoder``)."""
+    """Integers of 16 bits in 2 bytes, high byte first (Beam's ``BigEndianShortCoder``)."""
 
     _type = int
     _form = "h"
@@ -248,7 +248,7 @@ class ByteCoder(_Packed):
 
 
 class BigIntegerCoder(_Primitive):
-    r"""Whole numbers of any size as two's complement in the fewest bytes, high byte first (Beam's name).
+    r"""Integers of any size as two's complement in the fewest bytes, high byte first (Beam's name).
 
     >>> BigIntegerCoder().encode(-129)
     b'\xff\x7f'

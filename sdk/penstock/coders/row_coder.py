@@ -19,10 +19,10 @@ __all__ = ["RowCoder"]
 class RowCoder(FastCoder):
     r"""Records with named, typed fields (Beam's ``RowCoder``).
 
-    A record is written as the number of its fields (VarInt), the number of bytes of a mask of the fields that
-    are None (VarInt; 0 if none is), the mask (a bit a field, low bits first), and the other fields in order,
-    each by the coder of its type. Fields of types that Beam's schemas do not have are written by the
-    registry's coder of the type.
+    A record is written as the number of its fields (VarInt), the number of bytes of a mask of the fields that are None
+    (VarInt; 0 if none is), the mask (one bit for each field, low bits first), and the other fields in order, each by
+    the coder of its type. Fields of types that Beam's schemas do not have are written by the registry's coder of the
+    type.
 
     Args:
         schema: The type of the records: a NamedTuple class, a dataclass or a row type. (Beam takes a protocol buffer;

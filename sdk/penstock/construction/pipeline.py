@@ -70,7 +70,7 @@ class Pipeline(HasDisplayData, WithoutElements):
     """A graph of transforms over PCollections, which a runner runs (Beam's ``Pipeline``).
 
     Used as a context manager, it runs at the end of the block, and waits unless the option ``no_wait_until_finish`` is
-    set. The attribute `result` then has the result.
+    set. Then the attribute `result` holds the result.
 
     Args:
         runner: A runner or its name; by default the option ``runner``, whose default is the Spark runner.
@@ -213,7 +213,7 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     @contextlib.contextmanager
     def draft(self) -> Iterator[None]:
-        """Forgets at the end of the block what was applied in it: a question about the pipeline, not a part of it."""
+        """Forgets the transforms applied in the block when it ends: they only answer a question about the pipeline."""
         parts, labels, steps = list(self._stack[-1].parts), dict(self._labels), self._unrun.steps
         try:
             yield

@@ -518,7 +518,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         return WithTypeHints.with_input_types(self, *args, **kwargs)
 
     def argspec_of_process(self) -> Callable[..., Any]:
-        """Returns the function whose parameters the arguments must fit; by default they may be any."""
+        """Returns the function whose parameters the arguments must fit; by default, any arguments fit."""
         return lambda element, *args, **kwargs: None
 
     def type_check_inputs(self, pvalueish: PCollection[Any]) -> None:

@@ -147,7 +147,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 0:
             what = f"head needs a number of elements, but got {n!r}"
-            raise refusal(ValueError, what, hint="pass a whole number, such as head(20)")
+            raise refusal(ValueError, what, hint="pass an integer, such as head(20)")
         return Elements(self.pipeline.runner.elements_of(self, n) if n else [])
 
     def _repr_html_(self) -> str:
@@ -433,7 +433,7 @@ def main_tag_of(outputs: DoOutputsTuple) -> str | None:
 
 
 def pass_on_outputs(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
-    """Returns the outputs of a composite that returns the outputs of a step inside: no main output without a name."""
+    """Returns a step's outputs as the outputs of the composite around it, without an unnamed main output."""
     is_named = outputs._main_tag is not None or not outputs._tags
     return {tag: value for tag, value in outputs._pcolls.items() if is_named or tag is not None}
 

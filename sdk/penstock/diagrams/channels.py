@@ -79,7 +79,7 @@ def route_channel(crossings: Sequence[Crossing]) -> tuple[int, dict[Link, Path]]
 
 
 def _choose_columns(crossings: Sequence[Crossing]) -> dict[Link, tuple[int, int]]:
-    """The columns where each link begins and ends: straight lines where it can be, and none that meets another line."""
+    """The columns where each link begins and ends: lines are straight if possible, and do not meet."""
     uppers, lowers = _Ports(crossings, is_entry=False), _Ports(crossings, is_entry=True)
     ends: dict[Link, tuple[int, int]] = {}
     # Lines without a choice come first, and then those that are nearly straight.

@@ -109,7 +109,7 @@ def _open_paths(steps: Sequence[StepView]) -> set[str]:
 
 
 def _cut(label: str, depth: int, open_paths: set[str]) -> str:
-    """The composite of a depth that a step is in, with a slash; the label itself if there is none that is closed."""
+    """The closed composite of a depth that contains a step, with a slash; the label itself if all are open."""
     parts = label.split("/")
     for length in range(1, min(depth + 1, len(parts) - 1) + 1):
         path = "/".join(parts[:length]) + "/"

@@ -23,7 +23,7 @@ class Item:
 
     Attributes:
         name: The name, unique among all items.
-        breadth: Its length across; for a group the least one, which its title needs.
+        breadth: Its length across; for a group the smallest one, which its title needs.
         depth: Its length along; a group's own depth is not used.
         inside: What is in it; empty for a box.
     """

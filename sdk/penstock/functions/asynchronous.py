@@ -60,7 +60,7 @@ class Concurrency:
 
 def _check_number(name: str, value: Any, kind: Any, least: float | None = None, above: float = 0) -> None:
     if isinstance(value, bool) or not isinstance(value, kind):
-        wanted = "a whole number" if kind is int else "a number"
+        wanted = "an integer" if kind is int else "a number"
         what = f"{name} is {noun_for(value)}, and not {wanted}"
         raise refusal(TypeError, what, hint=f"pass {wanted}")
     if value < least if least is not None else not value > above:

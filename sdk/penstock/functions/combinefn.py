@@ -39,7 +39,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
     asks ``hasattr``. Without this method, a step whose input may contain retractions keeps all values, and combines the
     remaining ones again, which is always right. ``subtract_input`` must be exact. If it is exact only for some values,
     a method ``subtracts(self, element, *args, **kwargs)`` returns whether it is, and the other values are kept. Sums
-    and means subtract whole numbers: adding a float or a Decimal and subtracting it again may result in a different
+    and means subtract integers: adding a float or a Decimal and subtracting it again may result in a different
     number.
 
     Attributes:
@@ -147,11 +147,12 @@ def is_whole(element: object) -> bool:
 class CallableWrapperCombineFn(CombineFn):
     """A CombineFn of a function such as ``sum``; its accumulator is a list of at most `buffer_size` values.
 
-    The CombineFn of ``sum`` itself has ``subtract_input``, for whole numbers.
+    The CombineFn of ``sum`` itself has ``subtract_input``, for integers.
 
     Args:
-        fn: A function from an iterable of values to one value of the same kind; it may also get its own results.
-        buffer_size: How many values are kept before they become one.
+        fn: A function from an iterable of values to one value of the same kind; it may also be called with its own
+            results.
+        buffer_size: The number of values that are kept before they are combined into one.
     """
 
     _DEFAULT_BUFFER_SIZE = 10

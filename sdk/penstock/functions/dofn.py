@@ -42,12 +42,13 @@ class DoFn(WithTypeHints, HasDisplayData):
     and `finish_bundle`, and finally `teardown`. To receive more than the element, a method declares parameters with
     defaults such as ``window=DoFn.WindowParam``.
 
-    If `process` is defined with ``async def``, many elements are processed at a time; the other methods may then be
-    asynchronous too. ``ParDo.with_concurrency`` sets how many (penstock's own).
+    If `process` is defined with ``async def``, many elements are processed at a time; the other methods may then also
+    be asynchronous. ``ParDo.with_concurrency`` sets how many (penstock's own).
 
     Attributes:
-        accepts_simultaneous: Whether a `process` that uses state takes all elements of a key that arrive at one moment
-            at once, as a pair of the key and a ``penstock.machines.records.Together``, in the global window.
+        accepts_simultaneous: Whether a `process` that uses state receives all elements of a key that arrive at one
+            logical time in one call, as a pair of the key and a ``penstock.machines.records.Together``, in the global
+            window.
         accepts_retractions: Whether a `process` that uses state or timers takes elements that retract earlier ones;
             the ``kind`` of ``DoFn.PaneInfoParam`` distinguishes them. Other DoFns need not declare it: their output for
             a retraction is a retraction (penstock's own).

@@ -118,7 +118,7 @@ class Fold:
 
     @property
     def is_whole_number(self) -> bool:
-        """True if the result is the sum of the partial results, where these are whole numbers."""
+        """True if the result is the sum of the partial results, where these are integers."""
         return self.name in ("sum", "count")
 
     @property

@@ -194,7 +194,7 @@ def _text(value: object) -> str:
 
 def _number(value: Any) -> bytes:
     if not re.fullmatch(r"\s*\d+\s*", _text(value), re.ASCII):
-        raise ValueError("write a whole number as a string, such as '4'")
+        raise ValueError("write an integer as a string, such as '4'")
     return value.strip().encode("ascii")  # type: ignore[no-any-return]
 
 

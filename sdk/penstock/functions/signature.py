@@ -95,7 +95,7 @@ class DoFnSignature:
     """Each timer's spec, and the method to call when it fires."""
 
     window_expiration: MethodSignature | None = None
-    """The method to call before the state of a window goes."""
+    """The method to call before the state of a window is dropped."""
 
     @property
     def is_stateful(self) -> bool:
@@ -198,9 +198,9 @@ def signature_of(dofn: Any) -> DoFnSignature:
     """Returns the parameters of a DoFn's methods.
 
     Raises:
-        ValueError: If two parameters ask for the same, or one asks where there is no value, or states or timers are
-            wrong.
-        NotImplementedError: If ``process_batch`` asks for what belongs to one element or one key.
+        ValueError: If two parameters ask for the same value, if one asks for a value that its method does not have, or
+            if states or timers are declared wrongly.
+        NotImplementedError: If ``process_batch`` asks for a value that belongs to one element or one key.
     """
     signature = read_checked_signature(dofn)
     if dofn.own_signature() is None:

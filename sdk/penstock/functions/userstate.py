@@ -47,7 +47,7 @@ class AccumulatingRuntimeState(RuntimeState):
     """A cell to which values are added."""
 
     def read(self) -> Iterable[Any]:
-        """Returns all that was added."""
+        """Returns everything that was added."""
         raise NotImplementedError
 
     def add(self, value: Any) -> None:
@@ -75,7 +75,7 @@ class MapRuntimeState(RuntimeState):
         raise NotImplementedError
 
     def contains(self, key: object) -> bool:
-        """True if a key is there."""
+        """True if the map contains a key."""
         raise NotImplementedError
 
     def put(self, key: object, value: object) -> None:
@@ -83,11 +83,11 @@ class MapRuntimeState(RuntimeState):
         raise NotImplementedError
 
     def put_if_absent(self, key: object, value: object) -> bool:
-        """Sets the value of a key that has none; True if it had none."""
+        """Sets the value of a key that does not have one; returns True if it did so."""
         raise NotImplementedError
 
     def remove(self, key: object) -> None:
-        """Removes a key, if it is there."""
+        """Removes a key, if the map contains it."""
         raise NotImplementedError
 
     def keys(self) -> Iterable[Any]:
@@ -109,11 +109,11 @@ class OrderedListRuntimeState(AccumulatingRuntimeState):
     def read_range(
         self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes
     ) -> Iterable[tuple[Any, Any]]:
-        """Returns the pairs from one timestamp up to, but without, another."""
+        """Returns the pairs from one timestamp up to, but not including, another."""
         raise NotImplementedError
 
     def clear_range(self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes) -> None:
-        """Removes the pairs from one timestamp up to, but without, another."""
+        """Removes the pairs from one timestamp up to, but not including, another."""
         raise NotImplementedError
 
 
@@ -125,7 +125,7 @@ class StateSpec:
 
     Args:
         name: The cell's name, unique in its DoFn.
-        coder: The coder of what is in the cell.
+        coder: The coder of the cell's values.
     """
 
     def __init__(self, name: str, coder: object) -> None:
@@ -156,7 +156,7 @@ class ReadModifyWriteStateSpec(StateSpec):
 
 
 class ObjectStateSpec(StateSpec):
-    """One dict that stays unencoded while a key is at work, and is pickled with the key's state (penstock's own).
+    """One dict that stays unencoded while a key is processed, and is pickled with the key's state (penstock's own).
 
     The method receives a `ReadModifyWriteRuntimeState`, and may change the dict in place: no call encodes it.
     """
@@ -306,8 +306,8 @@ class BaseTimer:
 
         Args:
             timestamp: When to fire; seconds or a ``Timestamp``.
-            dynamic_timer_tag: Tells several settings of one timer apart.
-            output_timestamp: The event time of what the timer will emit, at which it holds back the output's watermark;
+            dynamic_timer_tag: Distinguishes several settings of one timer.
+            output_timestamp: The event time of the timer's outputs, at which it holds back the output's watermark;
                 seconds or a ``Timestamp`` (penstock's own, after Java's ``withOutputTimestamp``). By default it is the
                 time at which the timer fires; for a timer by the machine's clock, it is the event time of the element
                 that set the timer.
@@ -321,7 +321,7 @@ class BaseTimer:
             duration: In seconds, or a ``Duration``. A timer by the machine's clock counts from now; a timer of event
                 time counts from the element's timestamp, and fires at the latest when the state of its window is
                 dropped.
-            dynamic_timer_tag: Tells several settings of one timer apart.
+            dynamic_timer_tag: Distinguishes several settings of one timer.
         """
         raise NotImplementedError
 
@@ -338,7 +338,7 @@ class RuntimeTimer(BaseTimer):
     """A timer that records what is done to it (Beam's ``RuntimeTimer``).
 
     Attributes:
-        recordings: By tag: the time to fire, or None where it was unset.
+        recordings: The time to fire, by tag; None if the timer was unset.
 
     >>> timer = RuntimeTimer()
     >>> timer.set(5); timer.clear("a"); timer.recordings

@@ -48,8 +48,8 @@ class AvroSink(RecordFileSink):
 class ReadFromAvro(SourceTransform[Any]):
     """Reads the records of Avro files (Beam's ``ReadFromAvro``).
 
-    Records are dicts, with the Python values that ``fastavro`` makes of Avro's logical types; values of other types
-    than records are elements unchanged. Each task reads a part of the files' blocks. Install ``penstock[avro]``.
+    Records are dicts, with the Python values that ``fastavro`` makes of Avro's logical types; values that are not
+    records become elements unchanged. Each task reads a part of the files' blocks. Install ``penstock[avro]``.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
@@ -61,7 +61,7 @@ class ReadFromAvro(SourceTransform[Any]):
         partition_by: The columns whose values are in the names of folders, as `WriteToAvro` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
+            strings, integers, booleans or dates; without it, they are strings. The other columns do not need it.
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
             for each block or file that cannot be read, and each record with a null where the type of
             ``with_output_types`` excludes None; otherwise it is an error.
@@ -143,8 +143,8 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
 class WriteToAvro(RecordFileSinkTransform):
     """Writes records to Avro files, and returns the files' names (Beam's ``WriteToAvro``).
 
-    Elements are dicts, or rows of a known type; with a schema that is not a record, they are other values. Install
-    ``penstock[avro]``.
+    Elements are dicts, or rows of a known type; with a schema that is not a record, they are values of its type.
+    Install ``penstock[avro]``.
 
     Args:
         file_path_prefix: The beginning of every file's path; a path on a disk that all workers share.

@@ -41,7 +41,7 @@ class WriteToConsole(PTransform[Any, Any]):
     Args:
         prefix: The beginning of each line.
         limit: The maximum number of lines to print of each micro-batch, or of a whole batch; one more line then shows
-            how many are missing.
+            how many were left out.
         windows: Whether a line ends with the element's window, in UTC. An element in several windows has several lines.
 
     Example: ``totals | WriteToConsole("total: ", windows=True)``.

@@ -166,10 +166,10 @@ def ReadFromCsv(
     ``false`` (in any case) bool, everything else str. What pandas treats as a missing value (an empty field, ``NA``,
     ``null`` ...) is None in columns of every type; unlike in pandas, integers of such a column stay integers. A line
     with more or fewer fields than the header is an error that names the file and the first such line, and so is text in
-    another encoding. With `splittable=False`, or in an encoding other than UTF-8, a stream takes the character U+FFFD
-    for such text. A `comment` can begin anywhere except within quotes and directly after a closing quote, as in pandas.
-    Within quotes, an `escapechar` escapes a quote and itself; before any other character, and outside of quotes, it is
-    an ordinary character, which pandas would drop.
+    a different encoding. With `splittable=False`, or in an encoding other than UTF-8, a stream takes the character
+    U+FFFD for such text. A `comment` can begin anywhere except within quotes and directly after a closing quote, as in
+    pandas. Within quotes, an `escapechar` escapes a quote and itself; before any other character, and outside of
+    quotes, it is an ordinary character, which pandas would drop.
 
     The element type has these types, from `dtype` and the first 4 MB of the files when the transform is applied. If a
     column turns out to have a different type, it is an error when the files are opened.
@@ -177,31 +177,30 @@ def ReadFromCsv(
     ``.with_output_types(Sale)``, with a NamedTuple ``Sale``, names the columns to read and the types of their values:
     int, float, bool, str, ``datetime.datetime``, ``datetime.date``, ``decimal.Decimal``, which keeps the digits of the
     text, or ``penstock.typehints.decimal_of(10, 2)``, which has two digits after the point. Dates and times are written
-    as in ISO 8601 (``2026-01-31``, ``2026-01-31T12:00:00Z``); a time without a zone is in UTC. A value of another type
-    is an error, or a reject, and so is a missing value, unless the type includes None (``float | None``).
+    as in ISO 8601 (``2026-01-31``, ``2026-01-31T12:00:00Z``); a time without a zone is in UTC. A value of a different
+    type is an error, or a reject, and so is a missing value, unless the type includes None (``float | None``).
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
-        splittable: Whether every record is one line; False allows line ends within quotes, which are kept. A task then
-            holds a whole file; a stream does the same. A quote that is never closed is an error.
+        splittable: Whether every record is one line; False allows line ends within quotes, which are kept. A task, also
+            in a stream, then holds a whole file in memory. A quote that is never closed is an error.
         filename_column: A column to add, with the name of the file.
         partition_by: The columns whose values are in the names of folders, as `WriteToCsv` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
+            strings, integers, booleans or dates; without it, they are strings. The other columns do not need it.
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
-            for each record that cannot be read; otherwise it is an error.
-            A value that does not have the type of its column makes its record one of them. This type is the one in
-            `dtype` or ``with_output_types``, or the one that the first 4 MB of the files show: name the types of
-            columns that may have such values there.
+            for each record that cannot be read; otherwise it is an error. A value that does not have the type of its
+            column also makes its record a reject. The type is the one in `dtype` or ``with_output_types``, or the one
+            that the first 4 MB of the files show: name the types of columns that may contain such values there.
         kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
             usecols, dtype (one type, or one for each column: those of ``with_output_types``, above), na_values,
             keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
 
     Raises:
         OSError: If no file matches.
-        ValueError: If `schema` lacks a column of `partition_by`. If a column does not have the type that it seemed to
-            have (when the pipeline runs).
+        ValueError: If `schema` lacks a column of `partition_by`. When the pipeline runs: if a column turns out to have
+            a different type.
 
     >>> ReadFromCsv("/data/*.csv", sep=";").source.describe()
     'csv /data/*.csv'
@@ -264,7 +263,7 @@ def WriteToCsv(
     Raises:
         ValueError: When it is applied: if the elements lack a column of `partition_by`, or if no other column is left.
             When the pipeline starts: if such a column has a type that the name of a folder cannot hold. When it runs:
-            for an empty string in such a column, which readers would take for None.
+            for an empty string in such a column, which readers would read as None.
 
     >>> WriteToCsv("/out/a", num_shards=1).sink.describe()
     'csv /out/a'

@@ -134,19 +134,19 @@ class ReadFromDatabase(SourceTransform[Any]):
         table: The name of the table, ``"scores"`` or ``"schema.scores"``; alternatively, pass `query`.
         query: A ``SELECT``, which must not end with a semicolon.
         columns: The columns to read; None reads all.
-        partition_column: A column of whole numbers, dates or times, whose values divide the rows. Rows with
+        partition_column: A column of integers, dates or times, whose values divide the rows. Rows with
             null belong to the first part.
-        num_partitions: The number of parts; by default as many as tasks run at a time.
+        num_partitions: The number of parts; by default, the number of tasks that run at a time.
         lower_bound: The smallest value of the column, to save the query that finds it; None asks the database. It only
-            decides where to cut: smaller values belong to the first part.
+            decides how the rows are divided: smaller values belong to the first part.
         upper_bound: The same for the largest value; larger ones belong to the last part.
         predicates: Instead of a column: a condition in SQL for each part, such as ``"team < 'm'"``. Rows that match
             none of them are not read, and rows that match several are read several times.
-        fetch_size: How many rows a task gets from the database at once.
+        fetch_size: The number of rows that a task fetches from the database at once.
 
     Raises:
-        ValueError: An argument has a value that cannot be, or two do not fit together. Before the run starts: the table
-            or a column does not exist.
+        ValueError: An argument has an invalid value, or two do not fit together. Before the run starts: the table or a
+            column does not exist.
         TypeError: An argument has the wrong type.
 
     >>> read = ReadFromDatabase("postgresql://amy:secret@db/sales", "scores", partition_column="id", num_partitions=8)
@@ -208,13 +208,13 @@ class WriteToDatabase(SinkTransform):
     """Writes records to a table of a database (penstock's own; Beam's ``WriteToJdbc`` needs Java); no output.
 
     Each record is written exactly once, even after failures. A batch writes all of its rows in one transaction, or
-    none. A stream writes each micro-batch in one transaction, which also notes its number in the table
+    none. A stream writes each micro-batch in one transaction, which also records its number in the table
     ``penstock_commits``.
 
     The elements are rows, NamedTuples, dataclasses or dicts; or, with ``mode="upsert"``, the changes that `Upserts` or
-    `Changelog` emits. An `Upsert` fills the columns of `key` with its key: a tuple several, a window its start and end.
-    Its value fills the other columns: a record by name, any other value the only remaining one. If a key has several
-    changes in one micro-batch, the last one counts.
+    `Changelog` emits. An `Upsert` fills the columns of `key` with its key: a tuple fills several columns, and a window
+    two, with its start and its end. Its value fills the other columns: a record fills them by name, and any other value
+    fills the only remaining column. If a key has several changes in one micro-batch, the last one counts.
 
     The tasks write to PostgreSQL, with ``COPY``; the rows for other databases pass through the program. SQLAlchemy
     connects to the database: ``pip install 'penstock[postgres]'`` for PostgreSQL, ``'penstock[databases]'`` for others.
@@ -327,7 +327,7 @@ def _check_partitions(column: object, number: object, bounds: tuple[Any, Any], p
         raise refusal(ValueError, what, hint='pass partition_column="id"')
     for name, bound in zip(("lower_bound", "upper_bound"), bounds, strict=True):
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | datetime.date)):
-            what = f"{name} must be a whole number, a date or a datetime, but is {noun_for(bound)}"
+            what = f"{name} must be an integer, a date or a datetime, but is {noun_for(bound)}"
             raise refusal(TypeError, what, hint=f"pass {name}=1_000, or leave it out")
     if None in bounds:
         return

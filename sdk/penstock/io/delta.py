@@ -122,8 +122,8 @@ class DeltaSink(Sink):
 class ReadFromDelta(SourceTransform[Any]):
     """Reads the rows of one version of a Delta table (penstock's own; Beam's is a Java transform).
 
-    Each task reads files of the table; none of them goes through Java. Elements are dicts: nested columns are dicts
-    and lists, maps lists of pairs, instants ``datetime`` in UTC, decimals ``Decimal``, null None. Install
+    Each task reads files of the table, without Java. Elements are dicts: nested columns are dicts and lists, maps are
+    lists of pairs, instants are ``datetime`` values in UTC, decimals are ``Decimal``, and null is None. Install
     ``penstock[delta]``.
 
     Args:
@@ -131,8 +131,8 @@ class ReadFromDelta(SourceTransform[Any]):
         version: The number of the version to read; None is the newest when the pipeline starts.
         timestamp: Reads the version at that time instead: a ``datetime``, or a string such as ``2026-05-01T12:00:00Z``.
         columns: The columns to read; None reads all.
-        storage_options: What the store needs, such as keys and regions, by the names of ``deltalake``. They are not
-            shown anywhere.
+        storage_options: Settings of the store, such as keys and regions, with the names that ``deltalake`` uses. They
+            are not shown anywhere.
         as_rows: Whether the elements are ``Row`` values, not dicts.
 
     Raises:
@@ -186,11 +186,11 @@ class ReadFromDelta(SourceTransform[Any]):
         Args:
             event_time: An element's event time: the name of a column, or a function of the element.
             watermark: A policy of `penstock.io.watermarks`, which an event time needs.
-            starting_version: Skips what is in the table, and begins with the rows that this version has added;
-                ``"latest"`` begins with the next version.
+            starting_version: Skips the existing rows of the table, and begins with the rows that this version has
+                added; ``"latest"`` begins with the next version.
             skip_change_commits: Whether to skip commits that remove or change rows, with all rows that they add.
-            **arguments: The other arguments of ``as_stream``. Files are read whole, so a micro-batch may have more
-                than ``max_records_per_batch`` if a file has.
+            **arguments: The other arguments of ``as_stream``. Files are read whole, so a micro-batch may have more than
+                ``max_records_per_batch`` records if a file does.
 
         >>> ReadFromDelta("/lake/scores").as_stream(starting_version="latest").source.describe()
         'stream of delta /lake/scores, IngressTime'
@@ -224,8 +224,8 @@ class ReadChangesFromDelta(SourceTransform[Any]):
             the pipeline starts for the first time, each as an INSERT.
         ending_version: The last version whose changes are read in batch; None is the newest when the pipeline starts.
         columns: The columns to read; None reads all.
-        storage_options: What the store needs, such as keys and regions, by the names of ``deltalake``. They are not
-            shown anywhere.
+        storage_options: Settings of the store, such as keys and regions, with the names that ``deltalake`` uses. They
+            are not shown anywhere.
         as_rows: Whether rows are ``Row`` values, not dicts.
 
     Raises:
@@ -271,13 +271,13 @@ class ReadChangesFromDelta(SourceTransform[Any]):
 class WriteToDelta(TableSinkTransform):
     """Writes rows to a Delta table, or merges changes into it by key (penstock's own); no output.
 
-    The tasks write data files into the folder of the table; then the driver makes them part of the table in one
-    commit. A stream notes its name and the number of the micro-batch in the same commit, so each element is in the
-    table exactly once after any crash, even if an old driver is still alive. A micro-batch without elements does not
-    commit. In batch, one commit adds all rows, or nothing if the run fails. Files of failed attempts are not part of
-    the table; Delta's ``vacuum`` deletes them. Install ``penstock[delta]``.
+    The tasks write data files into the folder of the table; then the driver makes them part of the table in one commit.
+    A stream records its name and the number of the micro-batch in the same commit, so each element is in the table
+    exactly once after any crash, even if an old driver is still alive. A micro-batch without elements does not commit.
+    In batch, one commit adds all rows, or nothing if the run fails. Files of failed attempts are not part of the table;
+    Delta's ``vacuum`` deletes them. Install ``penstock[delta]``.
 
-    If the table exists, its columns count: fields that the elements lack become null. Otherwise, the schema or the
+    If the table exists, its columns apply: fields that the elements lack become null. Otherwise, the schema or the
     element type defines the columns.
 
     With a key, the elements are the changes that ``Upserts()`` emits: a row that replaces the one with the same key, or
@@ -288,13 +288,13 @@ class WriteToDelta(TableSinkTransform):
         path: The folder of the table, or its URL, such as ``s3://lake/scores``. A folder must be on a disk that all
             workers share.
         mode: What to do with an existing table: ``"append"`` adds to it, ``"overwrite"`` replaces its rows, ``"error"``
-            refuses to start. A stream does this once, when it starts for the first time.
+            refuses to start. A stream applies it once, when it starts for the first time.
         partition_by: The columns whose values divide the files; None takes the table's.
         key: The column, or the columns, of the row's key. The elements are then ``Upsert`` values.
         value: With a key: the column of the upsert's value, if the value is not a record.
         schema: A ``pyarrow.Schema`` of the table to create.
-        storage_options: What the store needs, such as keys and regions, by the names of ``deltalake``. They are not
-            shown anywhere.
+        storage_options: Settings of the store, such as keys and regions, with the names that ``deltalake`` uses. They
+            are not shown anywhere.
 
     Raises:
         ValueError: For arguments that do not fit together. When it is applied: if no columns are known. Before

@@ -111,8 +111,8 @@ class ReadFromIceberg(SourceTransform[Any]):
 
     Each task reads data files of the table, without Java, and skips the rows that delete files name. Columns are found
     by their identifiers, so files from before a column was renamed or added are read correctly. Elements are dicts:
-    nested columns are dicts and lists, maps lists of pairs, instants ``datetime`` in UTC, decimals ``Decimal``, null
-    None. Install ``penstock[iceberg]``.
+    nested columns are dicts and lists, maps are lists of pairs, instants are ``datetime`` values in UTC, decimals are
+    ``Decimal``, and null is None. Install ``penstock[iceberg]``.
 
     Args:
         table: The name of the table with its namespace, such as ``"lake.scores"``.
@@ -127,8 +127,8 @@ class ReadFromIceberg(SourceTransform[Any]):
         as_rows: Whether the elements are ``Row`` values, not dicts.
 
     Raises:
-        ValueError: If both a snapshot and a moment are given. When the pipeline starts: if the table has no such
-            snapshot or column, or the filter cannot be understood.
+        ValueError: If both a snapshot and a time are given. When the pipeline starts: if the table has no such snapshot
+            or column, or the filter cannot be understood.
         LookupError: When the pipeline starts, if there is no such table.
         UnsupportedByRunner: When the pipeline starts, if the table has delete files that name rows by values.
 
@@ -169,13 +169,13 @@ class ReadFromIceberg(SourceTransform[Any]):
 class WriteToIceberg(TableSinkTransform):
     """Adds rows to an Iceberg table, or merges changes into it by key (penstock's own); no output.
 
-    The tasks write data files into the folder of the table; then the driver makes them part of the table in one
-    commit. A stream notes its name and the number of the micro-batch as a property of the table in the same commit, so
-    each element is in the table exactly once after any crash, even if an old driver is still alive. A micro-batch
-    without elements does not commit. In batch, one commit adds all rows, or nothing if the run fails. Files of failed
-    attempts are not part of the table; Iceberg's maintenance removes such orphans. Install ``penstock[iceberg]``.
+    The tasks write data files into the folder of the table; then the driver makes them part of the table in one commit.
+    A stream records its name and the number of the micro-batch as a property of the table in the same commit, so each
+    element is in the table exactly once after any crash, even if an old driver is still alive. A micro-batch without
+    elements does not commit. In batch, one commit adds all rows, or nothing if the run fails. Files of failed attempts
+    are not part of the table; Iceberg's maintenance removes such orphans. Install ``penstock[iceberg]``.
 
-    If the table exists, its columns count: fields that the elements lack become null. Otherwise, the schema or the
+    If the table exists, its columns apply: fields that the elements lack become null. Otherwise, the schema or the
     element type defines the columns, and the first commit creates the table; its namespace must exist.
 
     With a key, the elements are the changes that ``Upserts()`` emits: a row that replaces those with the same key, or

@@ -129,7 +129,7 @@ def ReadFromJson(
         partition_by: The columns whose values are in the names of folders, as `WriteToJson` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings. The other columns do not need it.
+            strings, integers, booleans or dates; without it, they are strings. The other columns do not need it.
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
             for each record that cannot be read; otherwise it is an error.
         kwargs: ``encoding``, of ``pandas.read_json``.
@@ -173,7 +173,7 @@ def WriteToJson(
 ) -> WriteTextRows:
     """Returns a transform that writes rows as JSON files (Beam's ``WriteToJson``).
 
-    Values are written without loss, or refused with the name of the field. Floats and whole numbers have all their
+    Values are written without loss, or refused with the name of the field. Floats and integers have all their
     digits; NaN and the infinities, which JSON lacks, become null, and so do the missing values of pandas. A Decimal
     becomes a number if Python reads the same number again. A value of a type that JSON lacks, bytes for example, is
     refused unless `default_handler` converts it. Times, dates and durations are numbers in the unit `date_unit`, times
@@ -196,14 +196,14 @@ def WriteToJson(
         double_precision: The number of digits after the point to which floats and Decimals are rounded, at most 15;
             None keeps all of them (the default of pandas is 10).
         force_ascii: Whether characters beyond ASCII are escaped.
-        default_handler: Called for a value of a type that JSON lacks; it returns what is written instead.
-        indent: The number of blanks before each level of a list, with `lines=False`.
+        default_handler: Called for a value of a type that JSON lacks; returns the value to write instead.
+        indent: The number of spaces by which each level of a list is indented, with `lines=False`.
         kwargs: Refused: the other arguments of ``pandas.DataFrame.to_json`` define where and how pandas writes a file.
 
     Raises:
         TypeError: For another argument, or a value that no argument can have.
-        ValueError: If `orient` is another one, or an argument has a value that it cannot have; and for columns of
-            `partition_by`, as in `WriteToCsv`. When it runs: for a value that a reader would find changed.
+        ValueError: If `orient` has any other value, or an argument has a value that it cannot have; and for columns of
+            `partition_by`, as in `WriteToCsv`. When it runs: for a value that would be changed in the file.
 
     >>> WriteToJson("/out/a").sink.describe()
     'json /out/a'
@@ -243,7 +243,7 @@ def _check_values(given: Mapping[str, Any]) -> None:
     for name, largest in (("double_precision", 15), ("indent", 100)):
         value = given[name]
         if value is not None and (type(value) is not int or not 0 <= value <= largest):
-            what = f"{name} must be a whole number from 0 to {largest}, but is {value!r}"
+            what = f"{name} must be an integer from 0 to {largest}, but is {value!r}"
             raise refusal(ValueError, what, hint=f"write {name}=2, for example")
     if given["indent"] and given["lines"]:
         what = "indent needs lines=False, because each line of a file is one object"

@@ -184,8 +184,8 @@ class ReadFromKafka(SourceTransform[Any]):
         value_deserializer: The same for values.
         start_read_time: Where to begin, in milliseconds since 1970: at the first records that are not older.
         max_num_records: The maximum number of records, in batch mode.
-        max_read_time: How many seconds to wait for records, in batch mode: then, or as soon as there are
-            `max_num_records`, the records of the topics are read. By default, a batch does not wait.
+        max_read_time: How many seconds to wait for records, in batch mode. The records of the topics are read after
+            this time, or as soon as there are `max_num_records` records. By default, a batch does not wait.
         commit_offset_in_finalize: Whether a stream also commits the offsets to the group ``group.id``, so that tools
             show its progress.
         timestamp_policy: Where event times come from: ``"ProcessingTime"`` (the arrival time in a stream, none in batch
@@ -209,7 +209,7 @@ class ReadFromKafka(SourceTransform[Any]):
     Raises:
         TypeError: An argument has the wrong type, or is unknown.
         UnsupportedByRunner: A Beam argument that penstock does not have is passed.
-        ValueError: An argument has a value that cannot be, or two do not fit together.
+        ValueError: An argument has an invalid value, or two do not fit together.
 
     >>> read = ReadFromKafka({"bootstrap.servers": "kafka:9092"}, ["clicks"], value_deserializer="json")
     >>> read.source.describe()
@@ -314,7 +314,7 @@ class WriteToKafka(SinkTransform[Any]):
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: An argument has a value that cannot be.
+        ValueError: An argument has an invalid value.
 
     >>> WriteToKafka({"bootstrap.servers": "kafka:9092"}, "sums", value_serializer="json").sink.describe()
     'kafka topic sums at kafka:9092'

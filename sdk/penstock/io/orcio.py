@@ -54,9 +54,9 @@ class OrcSink(RecordFileSink):
 class ReadFromOrc(SourceTransform[Any]):
     """Reads the records of ORC files (penstock's own).
 
-    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts for nested ones, lists of pairs
-    for maps, ``Decimal``, ``datetime`` (in UTC if it is an instant in the file), None for null. Each task reads
-    some stripes of the files. A column that only some files have is None in the others.
+    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts for nested columns, lists of
+    pairs for maps, ``Decimal``, ``datetime`` (in UTC if it is an instant in the file), and None for null. Each task
+    reads some stripes of the files. A column that only some files have is None in the others.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
@@ -67,7 +67,7 @@ class ReadFromOrc(SourceTransform[Any]):
         partition_by: The columns whose values are in the names of folders, as `WriteToOrc` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings.
+            strings, integers, booleans or dates; without it, they are strings.
         rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
             for each file that cannot be read, and each record with a null where the type of ``with_output_types``
             excludes None; otherwise it is an error.

@@ -117,8 +117,8 @@ class ReadFromParquet(_ReadParquet[ResultT]):
 
     If a column has different types in files on disks or object stores, all its values have the type that can represent
     them without loss, such as ``int64`` for ``int32`` and ``int64``. If no type can, as for ``int64`` and ``double``,
-    the column is refused. Nanoseconds, also in durations, are truncated to microseconds, which Python has. Names of
-    columns may have dots, and may differ in capital letters only.
+    the column is refused. Nanoseconds, also in durations, are truncated to microseconds, because Python has nothing
+    finer. Column names may contain dots, and may differ only in case.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
@@ -130,7 +130,7 @@ class ReadFromParquet(_ReadParquet[ResultT]):
         partition_by: The columns whose values are in the names of folders, as `WriteToParquet` writes them. The path
             is then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
-            strings, whole numbers, booleans or dates; without it, they are strings.
+            strings, integers, booleans or dates; without it, they are strings.
 
     Raises:
         OSError: If no file matches.
@@ -267,14 +267,14 @@ class WriteToParquet(RecordFileSinkTransform):
         triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
         partition_by: The columns whose values divide the files into folders such as
             ``country=DE/day=2026-01-02`` below the folder of the prefix, as Hive and Spark name them. The files do not
-            have these columns. They contain strings, whole numbers, booleans or dates; None becomes
+            have these columns. They contain strings, integers, booleans or dates; None becomes
             ``__HIVE_DEFAULT_PARTITION__``. `num_shards` is then the maximum number of files in a folder. A run without
             elements writes no file.
 
     Raises:
-        ValueError: When it is applied: if no columns are known, if the elements lack a column of `partition_by`,
-            or if no other column is left. When the pipeline starts: if such a column has another type. When it
-            runs: for an empty string in such a column, which readers would take for None.
+        ValueError: When it is applied: if no columns are known, if the elements lack a column of `partition_by`, or if
+            no other column is left. When the pipeline starts: if such a column has another type. When it runs: for an
+            empty string in such a column, which readers would read as None.
 
     Example: ``scores | WriteToParquet("/out/scores", pyarrow.schema([("team", pyarrow.string())]))``.
     """

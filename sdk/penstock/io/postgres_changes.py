@@ -77,16 +77,16 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         table: The name of the table, ``"scores"`` or ``"schema.scores"``.
         slot: The name of the replication slot: small letters, digits and underscores.
         publication: The name of the publication, which may also publish other tables. It must publish all kinds of
-            changes, as it does by default. If it has a condition for the rows, the initial rows meet it as well.
+            changes, as it does by default. If it has a condition for the rows, it also applies to the initial rows.
         columns: The columns to read; None reads all that are published.
         initial_rows: Whether a stream begins with the rows that the table has when the slot is created, each as an
             INSERT. All of them are in one micro-batch. If the program or the server dies before that ends, drop the
             slot and begin again: the server does not keep them.
 
     Raises:
-        ValueError: If an argument has a value that cannot be. Before the run starts: if there is no such table, column
-            or publication, if the old rows are not complete, or if the user lacks a permission. When a stream starts
-            for the first time: if the slot exists, but the initial rows are asked for. While it runs: if the table was
+        ValueError: If an argument has an invalid value. Before the run starts: if there is no such table, column or
+            publication, if the old rows are not complete, or if the user lacks a permission. When a stream starts for
+            the first time: if the slot exists, but the initial rows are requested. While it runs: if the table was
             emptied with TRUNCATE, or its columns have changed.
         TypeError: If an argument has the wrong type.
         LookupError: If changes may be missing: the slot is gone, has lost what it kept, or another client moved it;

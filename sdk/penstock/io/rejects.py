@@ -92,7 +92,7 @@ class Position(NamedTuple):
     offset: int | None = None
 
     def after(self, source: str) -> str:
-        """Returns the name of a source with this position, for people."""
+        """Returns the name of a source with this position, for messages."""
         parts = (f"{name} {value}" for name, value in self._asdict().items() if value is not None)
         return ", ".join([source, *parts])
 
@@ -127,7 +127,7 @@ def reject(source: str, position: Position, raw: object, error: BaseException) -
         source: The name of the file, the topic, or the source.
         position: Where the record begins.
         raw: The record: text, bytes, or an element that was read and has another fault.
-        error: What was raised; the first line of its text becomes the reason.
+        error: The exception that was raised; the first line of its text becomes the reason.
     """
     text, is_escaped = _as_text(raw)
     field = getattr(error, "field", None)
@@ -146,7 +146,7 @@ def from_dead_letter(letter: tuple[object, tuple[type, str, object]], source: st
 
     Args:
         letter: An element, and the class, the ``repr`` and the traceback of its exception, as in Beam.
-        source: What stands for the file, such as the name of the step.
+        source: The name to record as the source, such as the name of the step.
 
     >>> str(from_dead_letter(("x", (ValueError, "ValueError('no number')", ["ValueError: no number"])), "Parse"))
     'Parse: ValueError: no number'

@@ -241,7 +241,7 @@ def to_streaming_dataframe(
 
     ``frame.writeStream`` starts the query, with your own sink, trigger and ``checkpointLocation``. A flow of Spark
     Declarative Pipelines may also return it. It is the query that ``pipeline.run()`` would start, without its sinks:
-    windows, triggers and timers work as they do there, and Spark's checkpoint has all state. Features that need more
+    windows, triggers and timers work in the same way, and Spark's checkpoint holds all state. Features that need more
     than this checkpoint are refused: drains and signals, sources that end, and options of runs.
 
     The columns are those of `to_dataframe`, in the output mode ``append``. A pipeline whose results retract earlier
@@ -250,9 +250,8 @@ def to_streaming_dataframe(
     Args:
         pcoll: An unbounded PCollection of a pipeline in the mode ``streaming`` or ``micro_batch``.
         schema: A Spark schema, as an object or as a string. Without one, the element type must define the columns.
-        sequence: The name of one more column, a bigint that grows with each change of a key as `Upserts` emits
-            them, such as ``sequence_by`` of ``create_auto_cdc_flow`` asks for. A micro-batch that runs again
-            repeats its numbers.
+        sequence: The name of an additional column, a bigint that grows with each change that `Upserts` emits for a key,
+            as ``sequence_by`` of ``create_auto_cdc_flow`` requires. A micro-batch that runs again repeats its numbers.
 
     Raises:
         UnsupportedByRunner: The pipeline, or an option, needs more than a query of Spark supports.
@@ -283,8 +282,8 @@ def _check_format(format: str) -> None:
 class ReadFromSpark(_ReadRows):
     """Reads rows of any format that Spark can read (penstock's own; Beam has none).
 
-    Elements are ``Row`` values: nested structs are ``Row`` values too, arrays lists, maps dicts, timestamps
-    ``datetime`` in UTC (without a time zone if Spark's type has none), decimals ``Decimal``, null None.
+    Elements are ``Row`` values. Nested structs are also ``Row`` values, arrays are lists, maps are dicts, timestamps
+    are ``datetime`` in UTC (without a time zone if Spark's type has none), decimals are ``Decimal``, and null is None.
 
     The schema has the types of the fields. Without one, a running Spark session finds them when the transform is
     applied; if no session is running, the types are unknown.

@@ -98,8 +98,8 @@ class ReadFromText(_ReadLines):
         compression_type: A name of ``CompressionTypes``; by default the file's name decides.
         strip_trailing_newlines: Whether line ends are removed. If not, one task reads each file as a whole.
         coder: Decodes the bytes of a line.
-        validate: Whether a pattern that matches nothing is an error: for local files here, otherwise when the pipeline
-            runs, before anything starts.
+        validate: Whether a pattern that matches nothing is an error: for local files when the transform is applied,
+            otherwise when the pipeline runs, before anything starts.
         skip_header_lines: How many lines to skip at the beginning of each file.
         delimiter: Bytes that end a record instead of a line end.
         escapechar: A byte that makes a delimiter part of the record. One task then reads each file as a whole.

@@ -56,7 +56,7 @@ def _type_of(coder: Coder | None) -> object:
 class ReadFromTFRecord(SourceTransform[Any]):
     """Reads the records of TFRecord files, as bytes (Beam's ``ReadFromTFRecord``).
 
-    A task reads whole files, because the start of a record follows from the record before it. Checksums are verified.
+    A task reads whole files, because only the previous record says where a record begins. Checksums are verified.
     Install ``penstock[tfrecord]``.
 
     Args:

@@ -69,7 +69,7 @@ class OrderedPartitions(WatermarkPolicy):
 
 @dataclass(frozen=True, init=False)
 class BoundedDisorder(WatermarkPolicy):
-    """A policy for elements that are out of order by at most some time: the largest event time, less that time.
+    """A policy for elements that are out of order by at most some time: the largest event time minus that time.
 
     By default the largest of all partitions counts, as in Spark's own watermark: an idle partition does not delay the
     watermark, but a partition that is read more slowly than the others causes late data. With `per_partition`, the
@@ -142,8 +142,8 @@ class EstimationBand(WatermarkPolicy):
 class IdleTimeout(Wrapping):
     """A policy around another one, which limits its wait for an idle source.
 
-    A source without elements for that time no longer holds the watermark: it counts as if it had reached the clock,
-    less the delay or band of the policy. If partitions count separately, this also applies to each idle partition. It
+    A source without elements for that time no longer holds back the watermark: it counts as if it had reached the clock
+    minus the delay or band of the policy. If partitions count separately, this also applies to each idle partition. It
     is meant for event times that follow the clock: if a recording of last year pauses, the rest of it will be late.
 
     Args:

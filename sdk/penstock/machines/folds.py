@@ -138,7 +138,7 @@ def exact_fold(fn: Any) -> Fold:
         ),
         finish=finish,
         inverse=inverse,
-        form="an accumulator of whole numbers, and other values, some of which may be retracted",
+        form="an accumulator of integers, and other values, some of which may be retracted",
         copy=lambda partial: (numbers.copy(partial[0]), partial[1]),
         # An accumulator that owes something is below zero instead.
         owed=lambda partial: others.owed(partial[1]),

@@ -100,7 +100,7 @@ def looks_at_last_pane(trigger: descriptions.TriggerFn) -> bool:
 
 
 def waits_for_arrivals(trigger: descriptions.TriggerFn) -> bool:
-    """True if a trigger, or a part of it, fires once for all elements of one moment.
+    """True if a trigger, or a part of it, fires once for all elements of one logical time.
 
     >>> waits_for_arrivals(descriptions.Repeatedly(descriptions.AfterArrival()))
     True

@@ -68,12 +68,12 @@ class DistributionResult:
 
     @property
     def min(self) -> int | None:
-        """The least number."""
+        """The minimum."""
         return self.data.min if self.data.count else None
 
     @property
     def max(self) -> int | None:
-        """The greatest number."""
+        """The maximum."""
         return self.data.max if self.data.count else None
 
     @property
@@ -127,7 +127,7 @@ class GaugeResult:
 class StringSetData:
     """Different strings, together at most `STRING_SET_CHARACTERS` long (Beam's ``StringSetData``).
 
-    If there are too many, the first in sorted order are kept. `first_dropped` is the least string that was
+    If there are too many, the first in sorted order are kept. `first_dropped` is the smallest string that was
     dropped, and later strings in this order are not added again; so the result does not depend on the order of arrival.
 
     >>> sorted(StringSetData.of(["a", "b"]).combine(StringSetData.of(["b", "c"])).string_set)
@@ -183,7 +183,7 @@ class BoundedTrieData:
     cut: frozenset[Path] = frozenset()
     """The paths that stand for longer ones."""
     depth: int | None = None
-    """The greatest number of segments kept; None for all."""
+    """The maximum number of segments kept; None for all."""
 
     @classmethod
     def of(cls, paths: Iterable[Iterable[str]]) -> BoundedTrieData:

@@ -42,7 +42,7 @@ ELEMENTS = "elements"
 """The kind of counts of elements on edges, which the view of a run also counts; its number is the step."""
 
 Snapshot = dict[tuple[str, str, str, str], Any]
-"""Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""
+"""Values by kind, step, namespace and name: integers for counters, else the frozen data of `cells`."""
 
 _Name = tuple[str, str]
 # The number of strings or paths that wait in a set before they are reduced to their limits.

@@ -143,7 +143,7 @@ class Metrics:
 
     @staticmethod
     def counter(namespace: type | str, name: str) -> Counter:
-        """Returns a counter: a sum of whole numbers."""
+        """Returns a counter: a sum of integers."""
         return DelegatingCounter(_name(namespace, name))
 
     @staticmethod
@@ -153,7 +153,7 @@ class Metrics:
 
     @staticmethod
     def gauge(namespace: type | str, name: str, process_wide: bool = False) -> Gauge:
-        """Returns a gauge: the latest of whole numbers; Beam's `process_wide` has no effect."""
+        """Returns a gauge: the latest of integers; Beam's `process_wide` has no effect."""
         return DelegatingGauge(_name(namespace, name))
 
     @staticmethod

@@ -62,7 +62,7 @@ class Metric:
 
 
 class Counter(Metric):
-    """A sum of whole numbers (Beam's ``Counter``)."""
+    """A sum of integers (Beam's ``Counter``)."""
 
     def inc(self, n: int = 1) -> None:
         """Adds `n`."""
@@ -82,10 +82,10 @@ class Distribution(Metric):
 
 
 class Gauge(Metric):
-    """The latest of whole numbers (Beam's ``Gauge``)."""
+    """The latest of integers (Beam's ``Gauge``)."""
 
     def set(self, value: object) -> None:
-        """Sets the number; a fraction is cut off."""
+        """Sets the number; a fraction is dropped."""
         raise NotImplementedError
 
 
@@ -98,7 +98,7 @@ class StringSet(Metric):
 
 
 class BoundedTrie(Metric):
-    """The different paths seen, cut shorter when there are many (Beam's ``BoundedTrie``)."""
+    """The different paths seen, shortened if there are many (Beam's ``BoundedTrie``)."""
 
     def add(self, value: Any) -> None:
         """Adds a path: an iterable of strings."""
@@ -106,7 +106,7 @@ class BoundedTrie(Metric):
 
 
 class Histogram(Metric):
-    """The number of numbers in each of some buckets (Beam's ``Histogram``)."""
+    """Counts the numbers in each of some buckets (Beam's ``Histogram``)."""
 
     def update(self, value: Any) -> None:
         """Adds a number."""

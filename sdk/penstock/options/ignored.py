@@ -19,7 +19,7 @@ class GoogleCloudOptions(PipelineOptions):
     """Options of the Dataflow service (Beam's ``GoogleCloudOptions``)."""
 
     _records = make_ignored_options(
-        "--app_name names a run, and " + _PROPERTIES,
+        "--app_name names a run; " + _PROPERTIES,
         {
             "dataflow_endpoint": "https://dataflow.googleapis.com",
             **dict.fromkeys(["project", "job_name", "staging_location", "temp_location", "region"], str),

@@ -19,7 +19,7 @@ class Ignored:
     """The effect of an option that can be set and read, but has no effect: a run with it logs a warning."""
 
     instead: str
-    """The option or the step that has the effect."""
+    """The option or the step to use instead, or the reason why this one has no effect."""
     is_in_batch_only: bool = False
 
 
@@ -54,9 +54,9 @@ class Option:
         flags: The spellings of its flag, separated by spaces, if they differ from the name.
         sets: What a switch sets.
         choices: The allowed values; empty for all.
-        at_least: The least number.
-        at_most: The greatest number.
-        hint: What to write instead of a number out of these bounds, if the least number alone is not a hint.
+        at_least: The minimum.
+        at_most: The maximum.
+        hint: What to write instead of a number out of these bounds, if the minimum alone is not a hint.
         check: Returns further errors of a value, each a message in parts; called with values that fit all of the above.
         needs: An option without which this one has no effect.
         effect: None if it has the effect that `help` describes.
@@ -102,7 +102,7 @@ class Option:
 
         >>> print(*Option("rounds", int, at_least=1).errors(0, {}))
         rounds is 0
-          hint: use a whole number above 0
+          hint: use an integer above 0
         """
         if value is None or isinstance(value, ValueProvider):
             return
@@ -113,7 +113,7 @@ class Option:
             return
         hint = self._hint_of_kind(value) if self.effect is None else None
         if hint is None and not self._is_within(value):
-            hint = self.hint or f"use a whole number above {(self.at_least or 0) - 1:g}"
+            hint = self.hint or f"use an integer above {(self.at_least or 0) - 1:g}"
         if hint is not None:
             yield three_parts(f"{self.name} is {value!r}", hint=hint)
         elif value == "" and self.default != "" and self.effect is None:
@@ -141,7 +141,7 @@ class Option:
                 return f"use a list: [{value!r}]"
             return None if isinstance(value, list | tuple) else "use a list of strings"
         if self.type is int:
-            return None if is_number and value == value // 1 else "use a whole number"
+            return None if is_number and value == value // 1 else "use an integer"
         if self.type is float:
             return None if is_number else "use a number"
         if self.type is str:

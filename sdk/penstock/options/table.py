@@ -25,7 +25,7 @@ def make_ignored_options(instead: str, options: Mapping[str, Any]) -> tuple[Opti
     """Makes options that have no effect.
 
     Args:
-        instead: What has the effect.
+        instead: What to use instead, or why the option has no effect.
         options: Types, or defaults, by the spellings of the flag; the last spelling is the option's name.
 
     >>> made = make_ignored_options("", {"label labels": list, "port": 0})
@@ -81,7 +81,7 @@ def _wrong_interval(seconds: float) -> Iterator[str]:
 def _short_token(token: str) -> Iterator[str]:
     if len(token) < TOKEN_MIN:
         # The token itself stays out of the message.
-        what = f"live_token has {len(token)} characters, and {TOKEN_MIN} are the least"
+        what = f"live_token has {len(token)} characters, and needs at least {TOKEN_MIN}"
         yield three_parts(
             what, hint='use the output of: python -c "import secrets; print(secrets.token_urlsafe())"'
         )
@@ -268,7 +268,7 @@ SETUP = (
         {"requirements_cache_only_sources": False},
     ),
     *make_ignored_options("penstock sends itself", {"sdk_location": "default"}),
-    *make_ignored_options("no service asks for it", {"user_agent": str}),
+    *make_ignored_options("no service uses it", {"user_agent": str}),
     *make_ignored_options(
         "Spark defines the workers",
         {
@@ -279,7 +279,7 @@ SETUP = (
         },
     ),
     *make_ignored_options(
-        "--spark_conf=spark.jars.repositories=... says where Spark finds packages of Java",
+        "--spark_conf=spark.jars.repositories=... says where Spark finds Java packages",
         {"maven_repository_url": str},
     ),
 )
@@ -304,7 +304,7 @@ SPARK = (
     Option(
         "master", help="Spark's master URL, such as local[4]; by default the URL in Spark's configuration."
     ),
-    Option("spark_master_url", help="Beam's name for master; if both are set, master wins."),
+    Option("spark_master_url", help="Beam's name for master; if both are set, master takes precedence."),
     Option("app_name", help="The application's name in Spark's UI; by default the runner chooses one."),
     Option(
         "spark_conf",
@@ -315,7 +315,7 @@ SPARK = (
     ),
     Option(
         "spark_conf_file",
-        help="A file of Spark properties, like spark-defaults.conf; spark_conf wins.",
+        help="A file of Spark properties, like spark-defaults.conf; spark_conf takes precedence.",
         check=_raised_by(read_properties),
     ),
     Option(
@@ -352,7 +352,7 @@ SPARK = (
         "record_events",
         int,
         at_least=1,
-        help="How many elements and panes of each grouping are recorded, for result.figure.",
+        help="The number of elements and panes of each grouping to record, for result.figure.",
     ),
     Option(
         "drop_state",
@@ -376,16 +376,16 @@ SPARK = (
     ),
     Option(
         "live_host",
-        help="The address of that page; by default, only this machine can open it.",
+        help="The address at which the page of live_port listens; by default, only this machine can open it.",
         needs=Requirement("live_port", "add --live_port=0", ", and so there is no page"),
     ),
     Option(
         "live_token",
         check=_short_token,
         needs=Requirement("live_port", "add --live_port=0", ", and so there is no page"),
-        help="The token with which that page drains or cancels a stream, 16 characters or more; without it, the page "
-        "only shows. The environment variable PENSTOCK_LIVE_TOKEN has the same effect, and is not in the list of "
-        "processes.",
+        help="The token with which a request drains or cancels a stream on the page of live_port, 16 characters or "
+        "more; without it, the page only shows the run. The environment variable PENSTOCK_LIVE_TOKEN has the same "
+        "effect, and is not in the list of processes.",
     ),
     Option(
         "fast_start",
@@ -397,13 +397,13 @@ SPARK = (
         "show_elements_in_errors",
         bool,
         False,
-        "Shows the failing element in the error; off by default, since elements may be private.",
+        "Shows the failing element in the error; off by default, because elements may be private.",
     ),
     Option(
         "full_trace",
         bool,
         False,
-        "Shows all lines of a failure, also those of penstock and Spark; without it, only the lines of the program. "
+        "Shows all lines of a traceback, also those of penstock and Spark; without it, only the program's lines. "
         "The environment variable PENSTOCK_FULL_TRACE=1 does the same.",
     ),
     Option(
@@ -433,5 +433,5 @@ SPARK = (
     *make_ignored_options(
         _JOB_SERVER, {"spark_job_server_jar": str, "spark_submit_uber_jar": False, "spark_rest_url": str}
     ),
-    *make_ignored_options("the installed pyspark has the version", {"spark_version": "3"}),
+    *make_ignored_options("the installed pyspark determines the version", {"spark_version": "3"}),
 )

@@ -87,15 +87,16 @@ class JoinRows(JoinOfKind):
     Args:
         kind: ``"full"``, ``"left"``, ``"right"`` or ``"inner"`` emit KVs of the key and a pair of a left and a right
             row, with None for a row that is missing; ``"anti"`` emits, in such pairs, the rows of both sides that have
-            no match. ``"semi"`` emits each left row that has a match, ``"left_anti"`` each that has none.
+            no match. ``"semi"`` emits each left row that has a match, and ``"left_anti"`` each left row that does not.
         unjoined: When rows without a match are emitted: ``"at_once"``, and retracted when a match arrives; or
             ``"at_end"``, once, when the watermark passes their window's end and the allowed lateness.
-        matching: Whether a left row and a right row of one key match; by default all do.
-        forms: For the left and for the right rows, a function from a row to what it has in common with its copies; None
-            if that is the row. If a retracted row is not there, a copy of it is removed.
+        matching: A function of a left row and a right row of one key that returns whether they match; by default, all
+            do.
+        forms: For the left and for the right rows, a function from a row to the part that it shares with its copies;
+            None if that is the whole row. If a retracted row is not there, a copy of it is removed.
 
     Raises:
-        ValueError: An argument has another value; `unjoined` is set for a kind that has no such rows; or, when it is
+        ValueError: An argument has an unknown value; `unjoined` is set for a kind that has no such rows; or, when it is
             applied, the two sides have different windows. TypeError: When it is not applied to two PCollections.
 
     Example: ``(orders_by_user, visits_by_user) | JoinRows("left")``.

@@ -1,4 +1,4 @@
-"""The functions of the bits of whole numbers."""
+"""The functions of the bits of integers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.scalars.resolving import cast, do_not_fit, takes
 from penstock.scalars.tree import Call, Scalar
 from penstock.scalars.types import INT, SqlType
 
-# Shifts depend on the number of bits that a whole number has in Spark.
+# Shifts depend on the number of bits that an integer has in Spark.
 
 
 def _of_numbers(*forms: str) -> Resolve:
@@ -29,7 +29,7 @@ def _of_numbers(*forms: str) -> Resolve:
 
     def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
         if any(each.type.name == "STRING" for each in arguments):
-            raise do_not_fit(function, arguments, "whole numbers")
+            raise do_not_fit(function, arguments, "integers")
         if all(each.type.name == "NULL" for each in arguments):
             arguments = tuple(cast(each, INT) for each in arguments)
         return typed(function, arguments)

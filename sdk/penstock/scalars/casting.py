@@ -46,7 +46,7 @@ def refuse(what: str, hint: str) -> NoReturn:
 
 
 def overflow() -> NoReturn:
-    """Refuses a whole number of more than 64 bits."""
+    """Refuses an integer of more than 64 bits."""
     refuse_width(64)
 
 

@@ -30,7 +30,7 @@ from penstock.scalars.types import (
 
 
 def cast_as_written(scalar: Scalar, target: SqlType) -> Scalar:
-    """Returns a cast that a query names: one of a number to a whole number stays a cast, whose type has its own digits.
+    """Returns a cast that a query names: one of a number to an integer stays a cast, whose type has its own digits.
 
     Raises:
         SqlTypeError: The values cannot be cast.

@@ -58,7 +58,7 @@ class Expression(Forwarding):
     """A function of an element, made of fields, values and operators.
 
     Python does not let a class define ``and``, ``or`` and ``not``; write ``&``, ``|`` and ``~``, with parentheses
-    around comparisons. These stop at the operand that decides.
+    around comparisons. ``&`` and ``|`` stop at the operand that decides, as ``and`` and ``or`` do.
 
     Attributes:
         scalar: What it computes, as a value.

@@ -80,7 +80,7 @@ class ScalarFunction:
         not_in_spark: Why Spark does not compute exactly the same; empty if it does.
         parameters: From the arguments before a lambda to the types of the values that the lambda may be called with;
             None for a function that takes no lambdas.
-        whole: Which width a result has that is a whole number or a DOUBLE: the width of the widest of ``operands``, of
+        whole: Which width a result has that is an integer or a DOUBLE: the width of the widest of ``operands``, of
             the ``first`` one, or of a type such as INT; if empty, the width that `resolve` says.
     """
 
@@ -117,7 +117,7 @@ class ScalarFunction:
 
 
 BITS = {"BIGINT": 64, "INT": 32, "SMALLINT": 16, "TINYINT": 8}
-"""The number of bits of each type of whole numbers."""
+"""The number of bits of each type of integers."""
 
 
 def write_by_template(templates: Mapping[str, str]) -> Inline:

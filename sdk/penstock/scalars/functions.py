@@ -52,7 +52,7 @@ _WORDS = frozenset(
 )
 """Names in the grammar of expressions, which a user does not mean by the name of a function."""
 _LIKENESS = 0.8
-"""The least likeness of a suggested name to a wrong one: DATE_FORMAT, with two letters in five, is not DATE_ADD."""
+"""The minimum similarity of a suggested name to a wrong one: DATE_FORMAT, with two letters in five, is not DATE_ADD."""
 
 RECORDS: Mapping[str, ScalarFunction] = {
     function.name: function

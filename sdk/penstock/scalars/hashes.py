@@ -29,7 +29,7 @@ def _signed(value: int, bits: int) -> int:
 
 
 OfWhole = Callable[[int, int], int]
-"""Adds a whole number to a hash."""
+"""Adds an integer to a hash."""
 OfBytes = Callable[[bytes, int], int]
 """Adds bytes to a hash."""
 

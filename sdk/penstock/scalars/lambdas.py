@@ -196,7 +196,7 @@ def _of_accumulators(arguments: Arguments) -> tuple[SqlType, ...]:
 
 
 def widened_start(start: Scalar, merge: Scalar) -> Scalar | None:
-    """Returns a whole number of the query as the start of AGGREGATE with the width of its results; None if it has it.
+    """Returns an integer of the query as the start of AGGREGATE with the width of its results; None if it has it.
 
     Spark takes the 0 of ``AGGREGATE(a, 0, (n, x) -> n + x)`` for an INT, and refuses results that are BIGINTs.
     """

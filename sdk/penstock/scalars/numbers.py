@@ -1,4 +1,4 @@
-"""The functions of numbers: arithmetic, and the bits that whole numbers have."""
+"""The functions of numbers: arithmetic, and the bits that integers have."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _arithmetic_of_decimals(function: ScalarFunction, arguments: Arguments) -> S
 
 
 def _of_decimals(operand: Scalar) -> SqlType:
-    """The type that an operand of decimals has: a whole number that the query names has its own digits only.
+    """The type that an operand of decimals has: an integer that the query names has its own digits only.
 
     A TINYINT is the exception, as in Spark.
     """
@@ -215,7 +215,7 @@ def _width_bucket(value: float, first: float, last: float, count: int) -> int | 
 
 
 def _of_32_bits(value: int) -> int:
-    """The check that a whole number, such as an argument that is an INT in Spark, has no more bits."""
+    """The check that an integer, such as an argument that is an INT in Spark, has no more bits."""
     least, greatest = bounds_of(32)
     return value if least <= value <= greatest else refuse_width(32)
 
@@ -529,7 +529,7 @@ FUNCTIONS = (
         python=choose_always(_width_bucket),
         spark="width_bucket({all})",
     ),
-    # An argument that is an INT in Spark, and numbers that the query casts to whole numbers.
+    # An argument that is an INT in Spark, and numbers that the query casts to integers.
     ScalarFunction(
         name="EXPECT INT",
         python=choose_always(_of_32_bits),

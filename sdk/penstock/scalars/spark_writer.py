@@ -45,7 +45,7 @@ def write_field_expression(scalar: Scalar, text_of: Callable[[str], str], overfl
     Args:
         scalar: The expression.
         text_of: From the name of a field to the text of its column.
-        overflow: The text that fails for a whole number of more than 64 bits.
+        overflow: The text that fails for an integer of more than 64 bits.
 
     >>> from penstock.scalars.types import BOOLEAN, STRING
     >>> is_red = Call("=", (Field("team", STRING), Literal("red", STRING)), BOOLEAN)

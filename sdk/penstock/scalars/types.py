@@ -135,7 +135,7 @@ ANY = SqlType("ANY")
 PYTHON = SqlType("PYTHON")
 """The type of values that Python's own operators compute with, as in functions of fields."""
 INTEGER = SqlType("INTEGER")
-"""Python's whole numbers, which have as many bits as they need; Spark refuses one of more than 64."""
+"""Python's integers, which have as many bits as they need; Spark refuses one of more than 64."""
 FLOAT = SqlType("FLOAT")
 """Python's floats: NaN compares with nothing, where the NaN of DOUBLE equals itself and is above all numbers."""
 _WIDTH_NAMES = {
@@ -145,7 +145,7 @@ _WIDTH_NAMES = {
     ("DOUBLE", 32): "FLOAT",
 }
 _WHOLE_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
-"""The number of digits of a decimal that holds each whole number, by the number's bits."""
+"""The number of digits of a decimal that holds each integer, by the number's bits."""
 
 
 def array_of(element: SqlType, nullable: bool = True) -> SqlType:
@@ -176,7 +176,7 @@ def struct_of(fields: Iterable[tuple[str, SqlType]], nullable: bool = True) -> S
 
 
 DIGITS_MAX = DECIMAL_DIGITS
-"""The greatest number of digits of a DECIMAL."""
+"""The maximum number of digits of a DECIMAL."""
 _FRACTION_KEPT = 6
 """The digits after the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""
 
@@ -191,7 +191,7 @@ def decimal_type(precision: int, scale: int, nullable: bool = True) -> SqlType:
 
 
 def decimals_of_whole(kind: SqlType) -> SqlType:
-    """Returns the type of decimals that holds each whole number of a type; other types stay.
+    """Returns the type of decimals that holds each integer of a type; other types stay.
 
     >>> print(decimals_of_whole(INT), decimals_of_whole(BIGINT), decimals_of_whole(DOUBLE))
     DECIMAL(10, 0) DECIMAL(20, 0) DOUBLE

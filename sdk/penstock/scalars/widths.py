@@ -1,4 +1,4 @@
-"""The widths of numbers: whole numbers of 8 to 64 bits, and floats of 32 bits, which are also floats in Python."""
+"""The widths of numbers: integers of 8 to 64 bits, and floats of 32 bits, which are also floats in Python."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _BITS_OF_SINGLE = struct.Struct("<i")
 _DIGITS_MAX = 9
 """The number of digits that distinguish each float of 32 bits from all others."""
 
-# Whole numbers
+# Integers
 
 
 def bounds_of(bits: int) -> tuple[int, int]:
-    """Returns the least and the greatest whole number with a number of bits.
+    """Returns the smallest and the largest integer with a number of bits.
 
     >>> bounds_of(8)
     (-128, 127)
@@ -29,15 +29,15 @@ def bounds_of(bits: int) -> tuple[int, int]:
 
 
 def refuse_width(bits: int) -> NoReturn:
-    """Refuses a whole number that has too many bits for its type."""
+    """Refuses an integer that has too many bits for its type."""
     name, wider = SqlType("BIGINT", bits=bits), "DOUBLE" if bits == 64 else "BIGINT"
-    what = f"a whole number of an SQL expression has more than {bits} bits"
+    what = f"an integer of an SQL expression has more than {bits} bits"
     hint = f"CAST an operand AS {wider}" + ("" if bits == 64 else f": values of type {name} have {bits} bits")
     raise ArithmeticError(three_parts(what, hint=hint))
 
 
 def fits_width(value: object, bits: int) -> bool:
-    """True if a value is a whole number that has no more bits.
+    """True if a value is an integer that has no more bits.
 
     >>> fits_width(127, 8), fits_width(128, 8), fits_width(1.5, 8)
     (True, False, False)

@@ -351,7 +351,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
 
 
 def _has_unsigned(hint: object) -> bool:
-    """True if values of a hint, or elements of lists, are whole numbers without a sign."""
+    """True if values of a hint, or elements of lists, are integers without a sign."""
     bare = without_none(hint)
     return bare == UNSIGNED or (isinstance(bare, ListConstraint) and _has_unsigned(bare.inner_type))
 
@@ -394,9 +394,9 @@ def _check_columns(name: str, pcoll: PCollection[Any]) -> None:
     row = pcoll.element_type
     fields = row.fields if isinstance(row, row_type.RowTypeConstraint) else ()
     if any(_has_unsigned(hint) for _, hint in fields):
-        raise NotForSpark(f"the input {name!r} has whole numbers without a sign")
+        raise NotForSpark(f"the input {name!r} has integers without a sign")
     if len({field.lower() for field, _ in fields}) < len(fields):
-        raise NotForSpark(f"the input {name!r} has columns whose names differ in capital letters only")
+        raise NotForSpark(f"the input {name!r} has columns whose names differ only in case")
 
 
 def is_streaming(options: PipelineOptions) -> bool:

@@ -48,11 +48,11 @@ class TestStream(PTransform[Any, Any]):
     """An unbounded PCollection whose events a test lists in their order (Beam's ``TestStream``).
 
     Each method adds an event and returns the stream itself. Applied, it returns a PCollection, or a dictionary of
-    several by tag. All streams of a pipeline have one clock, which starts at 0; events of one time happen in the
+    several by tag. All streams of a pipeline share one clock, which starts at 0; events at the same time happen in the
     order in which their streams were applied.
 
     Args:
-        coder: Beam's; elements are not encoded.
+        coder: Accepted, as in Beam, and ignored: elements are not encoded.
         events: The first events.
         output_tags: The outputs; tags of events and of the methods below are added.
         endpoint: Beam's address of a service that sends events, which is not supported.
@@ -154,9 +154,10 @@ class TestStream(PTransform[Any, Any]):
 
         Args:
             advance_by: How far: a Duration or a number of seconds, more than 0.
-            due_first: Whether what is due at the new time fires before the events that follow, as in Beam. Pass False
-                if these events take place at exactly that time (penstock's own): then they come first, like elements of
-                a run that arrive when something is due, and what is due fires after the last event of that time.
+            due_first: Whether everything that is due at the new time fires before the following events, as in Beam.
+                Pass False if these events take place at exactly that time (penstock's own). Then they come first, as in
+                a run in which elements arrive when a timer is due, and everything that is due fires after the last
+                event of that time.
 
         Raises:
             AssertionError: Processing time does not advance.

@@ -47,7 +47,7 @@ class ErrorHandler:
             self.close()
 
     def close(self) -> None:
-        """Ends the collection of errors, and applies the transform; without any error outputs, to nothing."""
+        """Ends the collection of errors, and applies the transform to them if there are any error outputs."""
         if self._error_pcolls:
             # Several handlers in one pipeline each need a label of their own.
             number = self._error_pcolls[0].pipeline.error_handlers.index(self)
@@ -76,7 +76,7 @@ class ErrorHandler:
 
 
 class CollectingErrorHandler(ErrorHandler):
-    """Just collects the errors; `output` returns them as a PCollection, and must be called (Beam's name).
+    """Only collects the errors; `output` returns them as a PCollection, and must be called (Beam's name).
 
     >>> with CollectingErrorHandler() as handler:
     ...     pass
@@ -96,7 +96,7 @@ class CollectingErrorHandler(ErrorHandler):
         return super().output()
 
     def verify_closed(self) -> None:
-        """Raises RuntimeError if the errors were not asked for, or the handler is not closed."""
+        """Raises RuntimeError if `output` was not called, or the handler is not closed."""
         if not self._output_accessed:
             what = "CollectingErrorHandler requires the output to be retrieved."
             raise refusal(

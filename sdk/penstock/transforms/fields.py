@@ -313,7 +313,7 @@ class Partition(PTransformWithSideInputs):
 
     Args:
         fn: A `PartitionFn`, or a function from element and number of parts to the part's number.
-        args: The number of parts, then further arguments, side inputs among them.
+        args: The number of parts, then further arguments, including side inputs.
         kwargs: Likewise, by name.
     """
 

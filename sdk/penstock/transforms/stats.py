@@ -182,7 +182,7 @@ Key = Callable[[Any], Any] | None
 
 
 class ApproximateQuantilesCombineFn(CombineFn):
-    """A list of quantiles: the least input, evenly spaced ones in between, and the greatest (Beam's name).
+    """A list of quantiles: the smallest input, evenly spaced ones in between, and the largest (Beam's name).
 
     The quantiles of an input of up to ``buffer_size * num_buffers`` elements are exact. An empty input has an
     empty list. Use `create` to get the two sizes from the error that you allow.
@@ -216,7 +216,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         super().__init__()
         if num_quantiles < 2:
             what = f"num_quantiles must be 2 or more, got {num_quantiles}"
-            hint = "the least and the greatest element are two of them"
+            hint = "the smallest and the largest element are two of them"
             raise refusal(ValueError, what, hint=hint)
         self.num_quantiles = num_quantiles
         self.num_buffers = num_buffers
@@ -240,7 +240,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
 
         Args:
             num_quantiles: See the constructor for this argument and all others without a description here.
-            epsilon: The greatest distance, as a share of all inputs (or weight), of the rank of an output from the
+            epsilon: The maximum distance, as a share of all inputs (or weight), of the rank of an output from the
                 wanted rank; by default ``1 / num_quantiles``, and at most 0.01 if weighted.
             max_num_elements: The number of inputs up to which the error must hold; by default 10**9.
         """
@@ -389,9 +389,9 @@ _SMALLEST_SAMPLE = 16
 class ApproximateUniqueCombineFn(CombineFn):
     """Estimates the number of distinct inputs (Beam's name).
 
-    The accumulator is a set of 64-bit hashes, of which only the `sample_size` least matter ("k minimum
-    values"). They are the same however the input was split, and so is the estimate. With fewer distinct
-    inputs than that it is exact; otherwise its error is about ``2 / sqrt(sample_size)``.
+    The accumulator is a set of 64-bit hashes, of which only the `sample_size` smallest matter ("k minimum values").
+    They are the same however the input was split, and so is the estimate. With fewer distinct inputs than that it is
+    exact; otherwise its error is about ``2 / sqrt(sample_size)``.
 
     Args:
         sample_size: How many hashes to keep.
@@ -419,7 +419,7 @@ class ApproximateUniqueCombineFn(CombineFn):
         return self.add_inputs(accumulator, [element])
 
     def add_inputs(self, accumulator: set[int], elements: Iterable[Any]) -> set[int]:
-        """Adds many hashes; now and then, drops those that can no longer be among the least."""
+        """Adds many hashes; now and then, drops those that can no longer be among the smallest."""
         encode = self._coder.encode
         for chunk in split_into_chunks(elements):
             try:

@@ -83,7 +83,7 @@ LOCAL_DATETIME = ValueTypeConstraint(datetime.datetime, "LocalDatetime")
 
 
 UNSIGNED = ValueTypeConstraint(int, "Unsigned")
-"""A whole number of 64 bits without a sign, which may be beyond what ``bigint`` holds: ``uint64`` in Arrow."""
+"""An integer of 64 bits without a sign, which may be beyond what ``bigint`` holds: ``uint64`` in Arrow."""
 
 
 class PairsConstraint(ListConstraint):

@@ -21,11 +21,11 @@ _ResultT = TypeVar("_ResultT")
 class CallCache:
     """Keeps the results of calls by key, in each worker process, for the tasks that run there one after another.
 
-    Copies of the cache, such as those that are sent with a DoFn, have the same entries. If several calls for one key
-    come at a time, one is made, and the others wait for its result. A call that fails is not cached.
+    Copies of the cache, such as those that are sent with a DoFn, have the same entries. If there are several concurrent
+    calls for one key, one is made, and the others wait for its result. A call that fails is not cached.
 
     Args:
-        max_entries: How many results a process keeps; the least recently used one is removed first.
+        max_entries: The maximum number of results that a process keeps; the least recently used one is removed first.
         time_to_live_seconds: The seconds after which a result is no longer used; None for no limit.
 
     Raises:

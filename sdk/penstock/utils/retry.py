@@ -43,11 +43,11 @@ class FuzzedExponentialIntervals:
 
     Args:
         initial_delay_secs: The first delay.
-        num_retries: The greatest number of delays, at most 10 000.
+        num_retries: The maximum number of delays, at most 10 000.
         factor: How much longer each delay is than the previous one.
         fuzz: The largest share by which a delay is randomly shortened: from 0 to 1.
         max_delay_secs: The longest delay.
-        stop_after_secs: The greatest sum of all delays; None for no limit.
+        stop_after_secs: The maximum sum of all delays; None for no limit.
 
     >>> list(FuzzedExponentialIntervals(5, 4, fuzz=0, max_delay_secs=15))
     [5.0, 10.0, 15.0, 15.0]
@@ -104,7 +104,7 @@ def with_exponential_backoff(
     """Returns a decorator that retries a function after an error, and raises the last error unchanged (Beam's name).
 
     Args:
-        num_retries: The greatest number of retries.
+        num_retries: The maximum number of retries.
         initial_delay_secs: The seconds before the second call.
         logger: Reports an error, with the signature of ``logging.warning``.
         retry_filter: A function from an error to whether to try again.
@@ -112,7 +112,7 @@ def with_exponential_backoff(
         fuzz: Whether delays are randomly shortened, to half at most.
         factor: How much longer each delay is than the previous one.
         max_delay_secs: The longest delay.
-        stop_after_secs: The greatest sum of all delays; None for no limit.
+        stop_after_secs: The maximum sum of all delays; None for no limit.
 
     >>> answers = iter([OSError("busy"), "done"])
     >>> @with_exponential_backoff(initial_delay_secs=0.01, logger=lambda *_: print("again"))

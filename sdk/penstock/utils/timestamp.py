@@ -26,7 +26,7 @@ MICROS_PER_SECOND = 1_000_000
 
 
 def micros_of(number: Any, unit_micros: int, noun: str) -> int:
-    """Returns a number of units as microseconds; a fraction of a microsecond is cut off towards zero, as in Beam."""
+    """Returns a number of units as microseconds; a fraction of a microsecond is truncated towards zero, as in Beam."""
     if isinstance(number, (int, float)):
         try:
             return int(number * unit_micros)
@@ -125,7 +125,7 @@ class Duration(Micros):
     """A duration in microseconds, positive or negative (Beam's ``Duration``).
 
     Args:
-        seconds: Seconds; a fraction of a microsecond is cut off towards zero.
+        seconds: Seconds; a fraction of a microsecond is truncated towards zero.
         micros: Microseconds to add.
 
     >>> Duration(90) - 30, Duration(2) * 1.5, -Duration(micros=250_000), Duration(7) % 4
@@ -203,7 +203,7 @@ class Timestamp(Micros):
     elements are microseconds: a Timestamp that is finer can be a value or a key, but has no `micros`.
 
     Args:
-        seconds: Seconds since the epoch; a float is cut off towards zero, to the precision.
+        seconds: Seconds since the epoch; a float is truncated towards zero, to the precision.
         subseconds: Parts of a second to add, in units of the precision: microseconds by default.
         precision: Decimal digits of a second, 0 to 9.
         micros: Another name for `subseconds`, if the precision is 6.
@@ -281,8 +281,8 @@ class Timestamp(Micros):
         A fraction of seven to nine digits makes a Timestamp of that precision, any other one microseconds.
 
         Raises:
-            ValueError: The string has another format, lacks an offset (Beam would silently take the machine's
-                own zone), or is finer than a nanosecond.
+            ValueError: The string has a different format, lacks an offset (Beam would silently use the machine's own
+                zone), or is finer than a nanosecond.
 
         >>> Timestamp.from_rfc3339("1970-01-01T01:00:00.25+01:00")
         Timestamp(0.25)
@@ -333,11 +333,11 @@ class Timestamp(Micros):
         return self.micros * 1000
 
     def to_precision(self, precision: int, allow_lossy_conversion: bool = False) -> Timestamp:
-        """Returns this time with another number of decimal digits of a second.
+        """Returns this time with a different number of decimal digits of a second.
 
         Args:
             precision: The number of digits, 0 to 9.
-            allow_lossy_conversion: Whether further digits may be cut off, towards the past.
+            allow_lossy_conversion: Whether further digits may be truncated, towards the past.
 
         Raises:
             ValueError: Digits would be lost, or the precision is not 0 to 9.
@@ -467,7 +467,7 @@ class PreciseTimestamp(Timestamp):
     ) -> None:
         if not isinstance(precision, int):
             what = f"cannot interpret {precision!r} as precision"
-            raise refusal(TypeError, what, hint="pass a whole number from 0 to 9")
+            raise refusal(TypeError, what, hint="pass an integer from 0 to 9")
         if not 0 <= precision <= self.NANOS_PRECISION:
             what = f"the precision of a Timestamp is between 0 and 9, not {precision}"
             raise refusal(ValueError, what, hint="give 9 for nanoseconds")
@@ -491,7 +491,7 @@ class PreciseTimestamp(Timestamp):
     def _whole(micros: int | Fraction, what: str) -> int:
         if micros.denominator == 1:
             return micros.numerator
-        hint = "cut it with to_precision(6, allow_lossy_conversion=True) first, or use nanos"
+        hint = "truncate it with to_precision(6, allow_lossy_conversion=True) first, or use nanos"
         raise refusal(ValueError, f"{what} is finer than a microsecond", hint=hint)
 
     def seconds(self) -> int:

@@ -24,10 +24,10 @@ DECIMAL_SCALE = 18
 """The digits after the point of a decimal whose type says nothing about them."""
 
 FLOAT_DIGIT_BITS = {16: 11, 32: 24, 64: 53}
-"""By the bits of a float, the bits of its digits: it has each whole number up to 2 to the power of them."""
+"""By the bits of a float, the bits of its digits: it has each integer up to 2 to the power of them."""
 
 FLOAT_GREATEST = {16: 65504.0, 32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
-"""By the bits of a float, the greatest one that is finite."""
+"""By the bits of a float, the largest one that is finite."""
 
 _UTC = datetime.UTC
 _MICROS_MAX = (1 << 63) - 1
@@ -95,8 +95,8 @@ class ValueType:
         edges: The values that are likely to go wrong. A border that has the type carries all of them.
         beyond: Values that look like those of this type and are none. A border refuses them, or returns them
             equal and of their own class; it never changes them.
-        least: The least value, for a type that has an order and an end.
-        greatest: The greatest one.
+        least: The smallest value, for a type that has an order and an end.
+        greatest: The largest one.
         returned: From a value that was written to the value that is read; the values of one class are equal, but an
             instant may come with another offset.
     """

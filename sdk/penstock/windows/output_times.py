@@ -32,7 +32,7 @@ class OutputTimes:
     together: Callable[[Iterable[int]], int] | None
 
     def together_with(self, before_micros: int | None, micros: int) -> int:
-        """Combines an earlier output time, None if there is none, with the one of one more element."""
+        """Combines the output time so far, which may be None, with the output time of another element."""
         return (
             micros
             if before_micros is None or self.together is None

@@ -20,7 +20,7 @@ class AccumulationMode(IntEnum):
     """The relation of a later pane of a window to the earlier ones (Beam's names; the paper's section 2.3).
 
     `DISCARDING` panes hold what is new, `ACCUMULATING` panes hold everything so far, and `ACCUMULATING_AND_RETRACTING`
-    panes also retract the pane before (in the paper, but not in Beam).
+    panes also retract the previous pane (in the paper, but not in Beam).
 
     >>> AccumulationMode.ACCUMULATING == 2
     True
@@ -327,7 +327,7 @@ class AfterWatermark(TriggerFn):
 
 @dataclass(frozen=True, repr=False)
 class AfterArrival(ContinuesItself, FiresOnce):
-    """Fires once for all elements that arrive at one moment, such as all of a micro-batch (penstock's own).
+    """Fires once for all elements that arrive at one logical time, such as a whole micro-batch (penstock's own).
 
     `AfterCount(1)` also fires for each of them.
 
@@ -449,7 +449,7 @@ class _FiresOnceOnArrival(FiresOnce):
     """Fires once, when something has arrived."""
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """Returns a trigger of each element: this trigger has already selected what arrives."""
+        """Returns a trigger that fires for each element: this trigger has already selected what arrives."""
         return AfterCount(1)
 
 
@@ -547,7 +547,7 @@ class AfterPattern(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, repr=False)
 class AfterDelta(TriggerFn):
-    """Fires whenever the result has moved far enough since the last pane (Flink's ``DeltaTrigger``).
+    """Fires whenever the result has changed enough since the last pane (Flink's ``DeltaTrigger``).
 
     Args:
         threshold: A distance, 0 or more; a pane fires when the result has moved by more.
@@ -580,7 +580,7 @@ class AfterDelta(TriggerFn):
         return _absolute_difference if self.distance is None else self.distance
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """Returns a trigger of each element: this trigger has already selected what arrives."""
+        """Returns a trigger that fires for each element: this trigger has already selected what arrives."""
         return Repeatedly(AfterCount(1))
 
 

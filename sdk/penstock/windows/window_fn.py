@@ -283,9 +283,9 @@ class SlidingWindows(ByTimestamp, NonMergingWindowFn):
 
     A period longer than the size leaves gaps between the windows; elements in a gap are in no window.
 
-    With ``TimestampCombiner.OUTPUT_AT_EARLIEST``, an open window holds the output watermark at its earliest element,
-    which is earlier than the ends of earlier windows: in later steps, the results of those windows must wait for this
-    window. With ``OUTPUT_AT_EARLIEST_TRANSFORMED`` they do not.
+    With ``TimestampCombiner.OUTPUT_AT_EARLIEST``, an open window holds back the output watermark to its earliest
+    element, which is earlier than the ends of earlier windows. So in later steps, the results of those windows must
+    wait for this window. With ``OUTPUT_AT_EARLIEST_TRANSFORMED`` they do not.
 
     Args:
         size: The length of each window, in seconds.
@@ -456,7 +456,7 @@ class GrowingSession:
 
     Args:
         merge_touching: Whether a window that starts where the session ends belongs to it.
-        max_micros: The greatest length of a session.
+        max_micros: The maximum length of a session.
 
     >>> session = GrowingSession(merge_touching=False)
     >>> session.begin(0, 10)

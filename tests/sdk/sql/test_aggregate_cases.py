@@ -120,7 +120,7 @@ def test_a_part_that_is_not_merged_is_found(name: str, monkeypatch: pytest.Monke
     ("call", "what"),
     [
         ("PERCENTILE(n, 0.5, u - 5)", "a frequency of PERCENTILE is negative\n  hint: filter such rows out"),
-        ("SUM(n * 4000000000000000000)", "a whole number of an SQL expression has more than 64 bits"),
+        ("SUM(n * 4000000000000000000)", "an integer of an SQL expression has more than 64 bits"),
         ("SUM(99999999999999999999999999999999999999)", "has more digits than DECIMAL"),
     ],
 )

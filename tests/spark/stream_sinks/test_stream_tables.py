@@ -101,7 +101,7 @@ def test_the_save_mode_is_about_what_is_there_when_a_stream_starts_for_the_first
     full, new = tmp_path / "full", tmp_path / "new"
     full.mkdir()
     (full / "old.json").write_text("{}\n")
-    with pytest.raises(FileExistsError, match=r"exists already\n.*'Write 1'"):
+    with pytest.raises(FileExistsError, match=r"already exists\n.*'Write 1'"):
         started("error", full)
     started("ignore", full)(rows([score("red", 1)]), 0)
     assert list(contents(full)) == ["old.json"]

@@ -58,7 +58,7 @@ def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) ->
     kept = _with_state(old)
     if kept and not kept & _with_state(new):
         what = (
-            "it belongs to another pipeline: this pipeline has none of the checkpoint's sources and groupings"
+            "it belongs to a different pipeline: this one has none of the checkpoint's sources and groupings"
         )
         return Comparison(
             [_describe_change(what, ", ".join(sorted(kept)), ", ".join(sorted(_with_state(new))))], []
@@ -147,7 +147,7 @@ def _of_sources(old: Signature, new: Signature, drop_state: Collection[str]) -> 
         # In recorded time, the listed values arrive by numbers of micro-batches, which depend on all of these values.
         for label in sorted(before.keys() ^ after.keys()):
             state = "missing" if label in before else "new"
-            yield f"the source '{label}' is {state}, and what a program lists in recorded time cannot change"
+            yield f"the source '{label}' is {state}, and events that a program lists in recorded time cannot change"
         return
     for label, source in before.items():
         if label in after or label in drop_state:
@@ -301,7 +301,9 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
         f"the pipeline no longer writes to '{label}'" for label in old["sinks"] if label not in new["sinks"]
     )
     yield from (
-        f"'{label}' gets only elements from now on" for label in new["sinks"] if label not in old["sinks"]
+        f"'{label}' receives only elements that arrive from now on"
+        for label in new["sinks"]
+        if label not in old["sinks"]
     )
     for label, source in before.items():
         for part, sentence in _NOTES_OF_SOURCE.items():

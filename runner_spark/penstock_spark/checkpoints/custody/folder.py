@@ -273,7 +273,7 @@ def open_at(
         try:
             slots, operators = len(slots_of(old)), operators_of(old)
         except NOT_A_PLAN as error:
-            raise make_plan_file_error(place, plans[-1].number, "it has other parts") from error
+            raise make_plan_file_error(place, plans[-1].number, "it has an unexpected structure") from error
         check_logs(spark_place, slots)
         check_state(spark_place, operators, old["shards"])
     if plans and _finish_written(place, plans[0].content, is_written, lease):
@@ -420,7 +420,7 @@ def _compare(place: Place, old: KeptPlan, signature: Signature, drop_state: Coll
     try:
         comparison = compare(old.content, signature, drop_state)
     except NOT_A_PLAN as error:
-        raise make_plan_file_error(place, old.number, "it has other parts") from error
+        raise make_plan_file_error(place, old.number, "it has an unexpected structure") from error
     if comparison.refusals:
         raise _make_mismatch_error(place.location, comparison)
     return comparison

@@ -115,7 +115,7 @@ def _read(place: Place, number: int) -> KeptPlan:
         written, writer = plan.get("format"), plan.get("penstock")
         wrong = [key for key, kinds in _TYPES.items() if not _is_of(plan, key, kinds)]
     except NOT_A_PLAN as error:
-        why = "it is not JSON" if isinstance(error, ValueError) else "it has other parts"
+        why = "it is not JSON" if isinstance(error, ValueError) else "it has an unexpected structure"
         raise make_plan_file_error(place, number, why) from None
     if type(written) is int:
         PLAN.check(written, f"in {place.location}", writer)

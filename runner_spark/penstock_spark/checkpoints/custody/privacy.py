@@ -24,25 +24,25 @@ def make_private(location: str) -> None:
 def check_writers(location: str) -> None:
     """Warns if others may write to an existing checkpoint on a local disk, or own it.
 
-    A checkpoint that everybody may write to is an error if it has content that a run would unpickle.
+    A checkpoint that anyone may write to is an error if it has content that a run would unpickle.
     """
     path = _local_path(location)
     if path is None or os.name != "posix" or not os.path.isdir(path):
         return
     status = os.stat(path)
-    everybody = bool(status.st_mode & stat.S_IWOTH)
-    if everybody and os.listdir(path):
+    anyone = bool(status.st_mode & stat.S_IWOTH)
+    if anyone and os.listdir(path):
         raise RunnerError(
-            f"everybody on this machine can write to the checkpoint {path}, whose content can run code as you",
+            f"anyone on this machine can write to the checkpoint {path}, whose content can run code as you",
             hint=f"if you trust its content, run: chmod -R go-rwx {path}; or start in a new folder",
         )
     others = {
-        "everybody can write to it": everybody,
+        "anyone can write to it": anyone,
         "its group can write to it": bool(status.st_mode & stat.S_IWGRP),
         "it belongs to another user": status.st_uid != os.geteuid(),
     }
     for why in [why for why, holds in others.items() if holds]:
-        hint = "let penstock create the folder, or run chmod 700 on it: who writes to a checkpoint can run code as you"
+        hint = "let penstock create the folder, or run chmod 700 on it: its content can run code as you"
         _LOGGER.warning("%s", three_parts(f"the checkpoint {path} is not yours alone: {why}", hint=hint))
 
 

@@ -245,7 +245,7 @@ def _text(name: str, kind: str, options: dict[str, Any]) -> Column:
 
 
 def _in_spark(name: str, kind: str, options: dict[str, Any]) -> Column:
-    """The value of a column in Spark's own type; null for whole numbers of more than 64 bits."""
+    """The value of a column in Spark's own type; null for integers of more than 64 bits."""
     text = _text(name, kind, options)
     return F.trim(text).try_cast("bigint") if kind == "long int" else typed(text, kind)
 
@@ -358,7 +358,7 @@ class _Records:
         try:
             text = comment_remover(self._options)(raw.decode(encoding))
         except (UnicodeDecodeError, LookupError):
-            return raw, Unreadable(f"the record has bytes that the encoding {encoding} does not have")
+            return raw, Unreadable(f"the record has bytes that are not valid in the encoding {encoding}")
         if re.fullmatch(ends_in_quote(self._options), text):
             return raw, Unreadable("the record leaves a quote open")
         found, wanted = len(records.fields_of(text, self._options)), len(self._names)
@@ -394,12 +394,10 @@ class _Records:
 
 
 class _TooLong(Unreadable):
-    """A whole number that Spark's own type does not hold."""
+    """An integer that Spark's own type does not hold."""
 
     def __init__(self, column: str) -> None:
-        super().__init__(
-            f"the value of {column} is a whole number of more than 64 bits, which Spark cannot hold"
-        )
+        super().__init__(f"the value of {column} is an integer of more than 64 bits, which Spark cannot hold")
         self.column = column
 
 

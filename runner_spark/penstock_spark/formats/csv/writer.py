@@ -26,7 +26,7 @@ def csv_files(sink: CsvSink, where: str) -> FileSink:
         # Every program imports this module, and few write such files: pandas takes a fifth of a second.
         import pandas as pd
 
-        # Columns of Python objects keep whole numbers whole where some are missing.
+        # Columns of Python objects keep integers as integers where some are missing.
         table = pd.DataFrame(rows, columns=list(names), dtype=object)
         chosen = options if first else {**options, "header": False}
         text = str(table.to_csv(**chosen))

@@ -50,7 +50,7 @@ def open_table_with_rejects(source: SparkSource, spark: SparkSession, where: str
     if not has_records(source):
         what = f"{source.describe()} has no records that could be kept apart with rejects=True"
         raise UnsupportedByRunner(
-            what, where=where, hint="leave rejects out; what cannot be read is an error"
+            what, where=where, hint="leave rejects out: then anything that cannot be read is an error"
         )
     return scan_with_rejects(open_table_stream, source, spark, where)
 

@@ -113,7 +113,7 @@ def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str
         case "error" | "errorifexists" if is_there:
             raise refusal(
                 FileExistsError,
-                f"{path} exists already",
+                f"{path} already exists",
                 where=where,
                 hint="write elsewhere, or pass mode='append' or mode='overwrite'",
             )

@@ -41,7 +41,7 @@ _READ_BY_SPARK = frozenset(
     }
 )
 _SPLITS_MAX = 1_000_000
-"""The greatest number of splits of all tasks, all of which each task receives as bytes; beyond it, Spark reads."""
+"""The maximum number of splits of all tasks, all of which each task receives as bytes; beyond it, Spark reads."""
 
 NOT_UTF8 = (
     "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder; or pass rejects=True, which "

@@ -25,7 +25,7 @@ _NO_CORE = (
     "(spark.executor.memory, spark.executor.cores, spark.task.cpus), and whether executors end as soon as they have "
     "started: their logs say why, for example that they cannot reach the driver (spark.driver.host)"
 )
-_NO_MASTER = "start the master again, or repair the network: a program gets its executors from no one else"
+_NO_MASTER = "start the master again, or repair the network: only the master can give a program executors"
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -202,7 +202,7 @@ class ConnectBackend(Backend):
             found = self.spark.conf.get(name)
             if found != value and not {found, value} <= _UTC:
                 raise UnsupportedByRunner(
-                    f"a query on a Spark Connect server runs by the settings of the session, and {name} is {found}",
+                    f"a query on a Spark Connect server uses the settings of the session, and {name} is {found}",
                     where=where,
                     hint=f"call spark.conf.set({name!r}, {value!r}) before the pipeline runs",
                 )

@@ -32,7 +32,7 @@ _BY_STATUS: Mapping[str, tuple[str, str]] = {
         "give the address a valid token, as in sc://host:443/;token=..., or set SPARK_CONNECT_AUTHENTICATE_TOKEN",
     ),
     "PERMISSION_DENIED": (
-        "the Spark Connect server does not permit what the pipeline asks of it",
+        "the Spark Connect server does not permit what the pipeline requests",
         "ask the operator of the server for the permission, or run the pipeline with another server",
     ),
     "RESOURCE_EXHAUSTED": (
@@ -42,7 +42,7 @@ _BY_STATUS: Mapping[str, tuple[str, str]] = {
         "spark.connect.grpc.maxInboundMessageSize",
     ),
     "UNIMPLEMENTED": (
-        "what answers at this address is not a Spark Connect server, or one of another version of Spark",
+        "the program at this address is not a Spark Connect server, or has a different version of Spark",
         "check the host and the port, which is 15002 for most servers",
     ),
 }

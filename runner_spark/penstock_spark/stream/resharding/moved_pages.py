@@ -195,7 +195,7 @@ class Assembly:
             notes = self._notes_of(label)
             by_window = {is_by_window(content) for content in contents}
             if len(by_window) > 1 or (len(notes) and by_window != {notes.by_window}):
-                raise make_disagreement_error(f"about the form of the state of '{label}'")
+                raise make_disagreement_error(f"about the format of the state of '{label}'")
             write = _write_columns if by_window == {True} else _write_keys
             write(self.store_of(label), notes, self.shards, contents)
         self._collected, self._collected_bytes = {}, 0

@@ -12,7 +12,7 @@ Packed = Union[tuple[Any], "array[Any]", list[Any]]
 """A column: its only value, numbers of one type, or any objects."""
 
 _WHOLE = "bhiq"
-"""The types of arrays of whole numbers, narrowest first."""
+"""The types of arrays of integers, narrowest first."""
 
 
 def pack_column(values: list[Any], may_be_one: bool) -> Packed:

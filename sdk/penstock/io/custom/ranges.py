@@ -63,8 +63,8 @@ class UnreadableElement:
     Attributes:
         raw: The stored form, such as the bytes of a message.
         error: Why it cannot be decoded.
-        source: The name of what has it, such as a file or a topic; by default the name of the range's partition.
-        position: Where it is there.
+        source: The name of the file or topic that contains it; by default, the name of the range's partition.
+        position: Its position in the source.
     """
 
     raw: Any
@@ -91,8 +91,8 @@ class RangeSource(abc.ABC, Generic[ElementT]):
             called more than once until the first micro-batch is committed, and should return the same position.
         poll_seconds: How long a stream waits before it asks for the last position again if there was nothing new.
         connection_errors: The exceptions that mean that the source cannot be reached now. While a pipeline runs, it
-            waits for the source; a task reads its range again, and skips what it has read. If `commit` raises one, it
-            is a warning. When a pipeline starts, each is an error.
+            waits for the source; a task reads its range again, and skips what it has read. If `commit` raises one, a
+            warning is logged. When a pipeline starts, each is an error.
         patience_seconds: How long to wait for a source that cannot be reached.
 
     >>> class Squares(RangeSource[int]):
@@ -205,7 +205,7 @@ class PartitionedSource(RangeSource[ElementT]):
         return {**start, **{name: ends.get(name, beginning) for name, beginning in first_positions.items()}}
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
-        """Returns a range for each partition, also without records."""
+        """Returns a range for each partition, even if it has no records."""
         return [SourceRange(partition, start.get(partition, last), last) for partition, last in end.items()]
 
 
@@ -216,7 +216,7 @@ class NumberedSource(RangeSource[ElementT]):
     division of work are handled here. If records are removed before a stream has read them, the stream fails.
 
     Attributes:
-        range_records: How many records are worth a separate task.
+        range_records: The number of records that justify a separate task.
 
     >>> class Log(NumberedSource[str]):
     ...     def bounds(self): return {"a": (10, 14), "b": (0, 1)}
@@ -259,7 +259,7 @@ class NumberedSource(RangeSource[ElementT]):
         return ends
 
     def ranges(self, start: Mapping[str, int], end: Mapping[str, int], parallelism: int) -> list[SourceRange]:
-        """Returns a range for each partition, also without records; several for a partition with many."""
+        """Returns a range for each partition, even without records; several ranges if it has many records."""
         counts = {partition: last - start.get(partition, last) for partition, last in end.items()}
         limit = max(self.range_records, -(-sum(counts.values()) // max(parallelism, 1)))
         return [

@@ -106,7 +106,9 @@ def check_partition_columns(columns: Sequence[str], names: Sequence[str], where:
             hint = f"{question}The columns are: {', '.join(names)}"
             raise refusal(ValueError, what, where=where, hint=hint)
         if sum(name.lower() == other.lower() for other in names) > 1:
-            what = f"partition_by has the column {name!r}, and another column differs from it in capital letters only"
+            what = (
+                f"partition_by has the column {name!r}, and the name of another column differs only in case"
+            )
             raise refusal(ValueError, what, where=where, hint="rename one of them: readers take both for one")
     if columns and len(columns) == len(names):
         what = "partition_by has all columns, so that none is left for the files"
@@ -132,7 +134,7 @@ def unescape_value(text: str) -> str:
 
 
 def folder_of_value(column: str, value: object) -> str:
-    """Returns the name of the folder for a string, a whole number, a boolean, a date or None.
+    """Returns the name of the folder for a string, an integer, a boolean, a date or None.
 
     >>> folder_of_value("day", datetime.date(2026, 1, 2)), folder_of_value("new", True), folder_of_value("day", None)
     ('day=2026-01-02', 'new=true', 'day=__HIVE_DEFAULT_PARTITION__')

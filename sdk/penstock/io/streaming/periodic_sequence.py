@@ -72,7 +72,7 @@ class PeriodicSource(graph.Source):
 
     rebase: RebaseMode = RebaseMode.REBASE_NONE
     seconds: tuple[float, float] | None = None
-    """The start and the interval in the program's own numbers: elements are whole numbers if both are."""
+    """The start and the interval in the program's own numbers: elements are integers if both are."""
 
     is_bounded = False
 
@@ -227,7 +227,7 @@ class PeriodicImpulse(PTransform[Any, Any]):
         apply_windowing: Whether each element gets a fixed window of `fire_interval` seconds.
         data: The elements; repeated, with a warning, if the impulse is longer. Pairs of a `Timestamp` and a
             value have that event time, and must be enough. By default, elements are their own times, in seconds
-            since the epoch: whole numbers if the start and the interval are.
+            since the epoch: integers if the start and the interval are.
         rebase: Which of the two times move to the time when the pipeline starts.
 
     Raises:

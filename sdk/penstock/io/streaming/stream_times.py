@@ -107,7 +107,7 @@ class MicrosOf:
 
     def missing(self, kind: str, moment: object) -> ValueError:
         """Returns the error about an element of a kind whose time is missing, such as None."""
-        what = f"an element of type {kind} has no {self._noun}: there is {moment}"
+        what = f"an element of type {kind} has no {self._noun}: it is {moment}"
         return refusal(ValueError, what, where="", hint=_PUT_ASIDE)
 
     def beyond(self) -> ValueError:

@@ -32,11 +32,11 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
     """Loads a model and returns its predictions: subclass it and define both (Beam's ``ModelHandler``).
 
     Args:
-        min_batch_size: These and the next four are arguments of `penstock.BatchElements`: the least size of a batch.
-        max_batch_size: The greatest.
+        min_batch_size: These and the next four are arguments of `penstock.BatchElements`: the minimum size of a batch.
+        max_batch_size: The maximum size of a batch.
         max_batch_duration_secs: How many seconds a batch of unbounded input may wait for more elements.
         element_size_fn: A function from an example to its share of the size of its batch.
-        batch_length_fn: From an example to its length; examples of about one length share a batch.
+        batch_length_fn: A function from an example to its length; examples of about the same length share a batch.
         batch_bucket_boundaries: The lengths at which a new kind of batch begins.
         env_vars: Environment variables of the worker, set before the model is loaded.
         unsupported: Beam's ``max_batch_weight``, ``large_model`` and ``model_copies``, which are refused.

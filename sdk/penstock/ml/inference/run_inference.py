@@ -58,7 +58,7 @@ class RunInference(PTransform[Any, Any]):
 
     Raises:
         TypeError: If `model_handler` is not a `ModelHandler`, or an argument is unknown.
-        UnsupportedByRunner: If a feature of Beam is asked for that penstock does not have.
+        UnsupportedByRunner: If a feature of Beam is requested that penstock does not have.
 
     Example: ``images | RunInference(Classifier("model.bin", max_batch_size=64))``.
     """
@@ -111,8 +111,8 @@ class RunInference(PTransform[Any, Any]):
         Args:
             exc_class: The exceptions that count as failures; a batch fails as a whole.
             use_subprocess: Whether the model works in a child process of the worker.
-            threshold: The largest share of failing batches, from 0 to 1.
-            timeout: The seconds that each function and each batch may take; loading the model counts.
+            threshold: The maximum share of failing batches, from 0 to 1.
+            timeout: The seconds that each function and each batch may take, including the time to load the model.
         """
         self._handling = {
             "exc_class": exc_class,

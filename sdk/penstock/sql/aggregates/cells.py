@@ -153,7 +153,7 @@ _BY_PARTS = cmp_to_key(order)
 
 
 def ordered(value: object) -> tuple[int, Any]:
-    """Returns what orders a value as SQL does: NaN is the greatest number, and NULL the least part of an array."""
+    """Returns what orders a value as SQL does: NaN is the largest number, and NULL the smallest part of an array."""
     if isinstance(value, (list, tuple, Row)):
         return 0, _BY_PARTS(value)
     return (1, 0) if value != value else (0, value)

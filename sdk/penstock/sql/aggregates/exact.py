@@ -6,9 +6,9 @@ import math
 
 
 class ExactPowers:
-    """Sums of the powers of floats, as whole numbers with one common scale.
+    """Sums of the powers of floats, as integers with one common scale.
 
-    A float is a whole number over a power of two. So a sum of floats is also one, with as many bits as it needs, and
+    A float is an integer over a power of two. So a sum of floats is also one, with as many bits as it needs, and
     what is added and subtracted again leaves no trace. Values that are not numbers are counted separately.
 
     Args:
@@ -80,7 +80,7 @@ class ExactPowers:
 
 
 def quotient(numerator: int, denominator: int) -> float:
-    """Returns the float nearest to a quotient of whole numbers; infinity for one that is too large.
+    """Returns the float nearest to a quotient of integers; infinity for one that is too large.
 
     >>> quotient(1, 3), quotient(-(1 << 2000), 1)
     (0.3333333333333333, -inf)

@@ -33,12 +33,12 @@ SINGLE = "single"
 
 
 def least(values: Iterable[Any]) -> object:
-    """Returns the least of some values."""
+    """Returns the smallest of some values."""
     return min(values, key=ordered)
 
 
 def greatest(values: Iterable[Any]) -> object:
-    """Returns the greatest of some values."""
+    """Returns the largest of some values."""
     return max(values, key=ordered)
 
 
@@ -69,13 +69,13 @@ def _check_order(function: AggregateFunction, value: Scalar) -> None:
 def _bind_any_value(function: AggregateFunction, asked: Asked) -> AggregateCall:
     function.check_count(asked, 1, 2)
     function.flag(asked, 1)
-    # It may be any of the values, and so the least: it is the same in every run.
+    # It may be any of the values, and so the smallest: it is the same in every run.
     value = asked.arguments[0]
     return MIN.of(asked, (value,), value.type)
 
 
 def _bind_truth(bound: Callable[[], AggregateFunction]) -> Bind:
-    """Returns what makes of an aggregate of conditions the least or the greatest: TRUE is above FALSE."""
+    """Returns what makes of an aggregate of conditions the smallest or the largest: TRUE is above FALSE."""
 
     def bind(function: AggregateFunction, asked: Asked) -> AggregateCall:
         function.check_count(asked, 1)
@@ -112,7 +112,7 @@ def _fold_extreme(symbol: str) -> Callable[[AggregateCall], FoldText | None]:
 
 
 _ROWS_MAX = 100_000
-"""The greatest number of values that MIN_BY and MAX_BY take, as in Spark."""
+"""The maximum number of values that MIN_BY and MAX_BY take, as in Spark."""
 
 
 def _bind_by(function: AggregateFunction, asked: Asked) -> AggregateCall:
@@ -252,7 +252,7 @@ def _max() -> AggregateFunction:
 
 
 _ANY_OF_EQUALS = (
-    "of several rows with the same second value, it takes the least or the greatest; Spark takes any"
+    "of several rows with the same second value, it takes the smallest or the largest; Spark takes any"
 )
 
 FUNCTIONS = (
@@ -263,7 +263,7 @@ FUNCTIONS = (
         bind=_bind_any_value,
         hold=_hold_least,
         takes_nulls=True,
-        from_spark="it is the least value, and NULL only if all are; Spark takes the first, which may be NULL",
+        from_spark="it is the smallest value, and NULL only if all are; Spark takes the first, which may be NULL",
     ),
     AggregateFunction(name="BOOL_AND", spellings=("EVERY",), bind=_bind_truth(_min), hold=_hold_least),
     AggregateFunction(name="BOOL_OR", spellings=("ANY", "SOME"), bind=_bind_truth(_max), hold=_hold_greatest),

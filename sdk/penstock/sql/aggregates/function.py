@@ -223,8 +223,8 @@ class AggregateFunction:
         return value if value.type.name == "INTERVAL" else self.number(value)
 
     def whole(self, value: Scalar) -> Scalar:
-        """Returns a value that must be a whole number."""
-        return self._checked(value, ("BIGINT",), "whole numbers", "CAST it AS BIGINT")
+        """Returns a value that must be an integer."""
+        return self._checked(value, ("BIGINT",), "integers", "CAST it AS BIGINT")
 
     def truth(self, value: Scalar) -> Scalar:
         """Returns a value that must be a condition."""

@@ -22,9 +22,9 @@ class _Moments:
 
     Args:
         power: The highest power.
-        result: From the number of values and the sums of their powers, as whole numbers, and the bits after the point
+        result: From the number of values and the sums of their powers, as integers, and the bits after the point
             of the values, to the result. All values are finite.
-        less: The greatest number of values that have no result.
+        less: The maximum number of values that have no result.
     """
 
     def __init__(self, power: int, result: Callable[[Sequence[int], int], float | None], less: int) -> None:
@@ -116,7 +116,7 @@ class _Pairs(Cell):
 
     Args:
         result: From the number of pairs, their five sums, and the bits, to the result. All pairs are finite.
-        less: The greatest number of pairs that have no result.
+        less: The maximum number of pairs that have no result.
     """
 
     def __init__(self, result: Callable[[Sequence[int], int], Any], less: int = 0) -> None:

@@ -190,7 +190,7 @@ def _bind_mode(function: AggregateFunction, asked: Asked) -> AggregateCall:
 
 
 def _mode(descending: bool, values: list[Any]) -> object:
-    """Returns the most frequent value; of several, the least, or the greatest."""
+    """Returns the most frequent value; of several, the smallest, or the largest."""
     found, most = None, 0
     for _, group in groupby(in_order(values), ordered):
         first, *others = group
@@ -266,7 +266,7 @@ FUNCTIONS = (
         hold=_hold_mode,
         takes_order=True,
         not_in_spark="of several values, Spark takes any",
-        from_spark="of several values that are equally frequent, it takes the least; Spark takes any",
+        from_spark="of several values that are equally frequent, it takes the smallest; Spark takes any",
     ),
     AggregateFunction(
         name="APPROX_COUNT_DISTINCT",

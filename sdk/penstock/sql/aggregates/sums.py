@@ -315,7 +315,7 @@ AVG = AggregateFunction(
     hold=_hold_mean,
     fold=_fold_mean,
     spark=_write_mean,
-    from_spark="the mean of whole numbers is their exact sum by their number; Spark adds them as DOUBLE",
+    from_spark="the mean of integers is their exact sum divided by their number; Spark adds them as DOUBLE",
 )
 
 FUNCTIONS = (
@@ -328,7 +328,7 @@ FUNCTIONS = (
         name="TRY_AVG",
         bind=_bind_mean,
         hold=_try(_hold_mean),
-        not_in_spark="the mean of whole numbers is their exact sum by their number; Spark adds them as DOUBLE",
+        not_in_spark="the mean of integers is their exact sum divided by their number; Spark adds them as DOUBLE",
     ),
     _bits("BIT_AND", "&", _in_all),
     _bits("BIT_OR", "|", _in_any),

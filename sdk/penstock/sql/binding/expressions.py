@@ -587,7 +587,7 @@ class ExpressionBinder:
             [value] = Projection((cast,))(())
         except ArithmeticError:
             self._statement.refuse(node, f"{text} is not a {cast.type.or_null()}", "correct the literal")
-        # A whole number stays a call: of a literal, only the digits that it shows count.
+        # An integer stays a call: of a literal, only the digits that it shows count.
         return cast if cast.type.name == "BIGINT" else Literal(value, cast.type.or_null(False))
 
     def _plain_type(self, node: exp.DataType) -> SqlType:

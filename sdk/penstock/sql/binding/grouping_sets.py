@@ -16,7 +16,7 @@ from penstock.sql.binding.scopes import Grouping
 from penstock.sql.binding.statement import GROUPING_FUNCTIONS, Statement
 
 _SETS_MAX = 4096
-"""The greatest number of sets, as many as a CUBE of twelve keys has: each row becomes as many rows."""
+"""The maximum number of sets, as many as a CUBE of twelve keys has: each row becomes as many rows."""
 Set = tuple[Any, ...]
 
 

@@ -222,7 +222,7 @@ class OverBinder:
             self.statement.refuse(part, f"the number of {name} is the same for all rows", "write a literal")
         value = self.expressions.constant(part).value
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            what = f"{name} takes a whole number, {least} or more"
+            what = f"{name} takes an integer, {least} or more"
             self.statement.refuse(part, what, hint or f"write {least}, or more")
         return value
 

@@ -542,7 +542,7 @@ class Binder:
     def _whole(self, node: exp.Expression, clause: str) -> int:
         value = self.expressions(scope_of(Values(((),), ()), None)).constant(node).value
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            what = f"{clause} takes a whole number, 0 or more"
+            what = f"{clause} takes an integer, 0 or more"
             self.statement.refuse(node, what, f"write {clause} 10")
         return value
 

@@ -6,7 +6,7 @@ several: 1.5 and 1.50, 0.0 and -0.0, one instant in two zones. So a value become
 =============  =================================================================================================
 type           the form
 =============  =================================================================================================
-DOUBLE         0.0 for both zeros, one NaN, and a float for a whole number that stands in for one
+DOUBLE         0.0 for both zeros, one NaN, and a float for an integer that stands in for one
 DECIMAL        without zeros at its end; 0 for all zeros
 TIMESTAMP      in UTC
 TIMESTAMP_NTZ  as the first of the two times that a clock shows twice

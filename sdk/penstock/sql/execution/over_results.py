@@ -584,7 +584,7 @@ class _Aggregate(_Framed):
         return found
 
     def _extremes(self, values: list[Any], first: int, frames: list[Span]) -> list[Any]:
-        """Keeps what may still become the least or the greatest value, the best one first."""
+        """Keeps what may still become the smallest or the largest value, the best one first."""
         waiting: deque[tuple[int, Any, Any]] = deque()
         is_min, high, found = self._name == "min", frames[0][0], list[Any]()
         for start, end in frames:

@@ -111,7 +111,7 @@ def _placed(order: Order, value: object) -> tuple[Any, ...]:
 
 
 def _sum(value: object, offset: Offset) -> object:
-    # Offsets of decimals may be whole numbers, and so may decimals themselves.
+    # Offsets of decimals may be integers, and so may decimals themselves.
     if isinstance(value, Decimal | int) and isinstance(offset, Decimal):
         return decimals.added(Decimal(value), offset)
     if isinstance(value, Decimal) and isinstance(offset, int):

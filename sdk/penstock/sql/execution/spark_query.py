@@ -37,7 +37,7 @@ from penstock.sql.plan.relations import (
 )
 
 _USES_MAX = 500
-"""The greatest number of relations in a text; one that several others read counts several times."""
+"""The maximum number of relations in a text; one that several others read counts several times."""
 
 _JOINS = {
     "left": "LEFT JOIN",

@@ -62,7 +62,7 @@ def _whole(argument: Scalar) -> int:
     except ArithmeticError:
         found = None
     if not isinstance(found, int):
-        raise SqlTypeError(f"RANGE takes whole numbers, not {argument}", "write RANGE(1, 10)")
+        raise SqlTypeError(f"RANGE takes integers, not {argument}", "write RANGE(1, 10)")
     return found
 
 

@@ -56,7 +56,7 @@ def _value(statement: SetOption, option: Option, script: Script) -> object:
         if option.type in (int, float):
             return option.type(text)
     except (KeyError, ValueError):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number"}[option.type]
+        wanted = {bool: "true or false", int: "an integer", float: "a number"}[option.type]
         example = {bool: "true", int: "8", float: "0.5"}[option.type]
         what = f"{statement.name} is {text!r}, and not {wanted}"
         script.refuse(what, statement.value_at, f"write SET {statement.name} = {example}")

@@ -36,11 +36,11 @@ class Job:
 
     Args:
         text: The statements.
-        name: What errors call the text, such as the name of its file.
+        name: The name of the text in errors, such as the name of its file.
         show: Prints a line.
         screen: The terminal on which a table over a stream stays in place; None prints lines.
-        folder: Where modules of functions are looked for first.
-        options: Options of the pipelines, which win over SET.
+        folder: The folder in which modules of functions are looked for first.
+        options: Options of the pipelines, which override SET.
 
     Raises:
         SqlError: A statement is wrong; nothing has run.

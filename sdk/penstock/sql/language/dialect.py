@@ -485,7 +485,7 @@ def _with_quotes(tokens: list[Token], query: str) -> list[Token]:
 
 
 def _with_suffixes(tokens: list[Token], query: str) -> list[Token]:
-    """Returns the tokens, where a whole number keeps the suffix that names its type, instead of becoming a cast.
+    """Returns the tokens, where an integer keeps the suffix that names its type, instead of becoming a cast.
 
     The tokenizer makes three tokens of ``5S``: ``5``, ``::`` and ``S``, all at one place.
     """

@@ -13,7 +13,7 @@ _MONTHS_IN_YEAR = 12
 
 
 def months_of(words: list[str]) -> int | None:
-    """Returns the months of whole numbers and units; None if they are none.
+    """Returns the months of integers and units; None if they are none.
 
     >>> months_of(["2", "months"]), months_of(["1", "year", "-1", "month"]), months_of(["1", "day"])
     (2, 11, None)

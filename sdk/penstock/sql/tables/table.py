@@ -309,10 +309,10 @@ _READ: Mapping[str, Callable[[str], object]] = {
 }
 _WANTED = {
     "truth": "true or false",
-    "whole": "a whole number",
+    "whole": "an integer",
     "number": "a number",
     "seconds": "an interval",
-    "bound": "a whole number or a date",
+    "bound": "an integer or a date",
 }
 _EXAMPLES = {
     "truth": "true",

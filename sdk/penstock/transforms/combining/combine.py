@@ -86,7 +86,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs, Generic[CombinerT_co]):
 
     Args:
         fn: A `CombineFn`, or a function from an iterable to a value such as ``sum``.
-        args: Further arguments of the CombineFn, side inputs among them.
+        args: Further arguments of the CombineFn, including side inputs.
         kwargs: Likewise, by name.
 
     Example: ``sales | CombinePerKey(sum)`` over ``("tea", 2)`` and ``("tea", 3)`` emits ``("tea", 5)``.
@@ -219,7 +219,7 @@ class CombineGlobally(PTransform[Any, Any], Generic[CombinerT_co]):
 
     Args:
         fn: A `CombineFn`, or a function from an iterable to a value.
-        args: Further arguments of the CombineFn, side inputs among them.
+        args: Further arguments of the CombineFn, including side inputs.
         kwargs: Likewise, by name.
 
     Raises:

@@ -216,7 +216,7 @@ Key = Callable[[Any], Any] | None
 @with_input_types(T)
 @with_output_types(List[T])
 class TopCombineFn(CombineFn):
-    """The n greatest inputs, greatest first; with `reverse` the n least, least first (Beam's name).
+    """The n largest inputs, largest first; with `reverse`, the n smallest, smallest first (Beam's name).
 
     The accumulator is a list of at most about 2n candidates in no particular order; memory does not
     grow with the input. Of inputs that compare equal, any may be kept.
@@ -224,7 +224,7 @@ class TopCombineFn(CombineFn):
     Args:
         n: How many to keep; 0 or less keeps none.
         key: From an element to what is compared, as in `sorted`; None compares the elements.
-        reverse: Whether to keep the least.
+        reverse: Whether to keep the smallest.
 
     >>> TopCombineFn(2).apply([3, 1, 2]), TopCombineFn(2, reverse=True).apply([3, 1, 2])
     ([3, 2], [1, 2])
@@ -281,7 +281,7 @@ class Largest(TopCombineFn):
 
 
 class Smallest(TopCombineFn):
-    """`TopCombineFn` of the least (Beam's name)."""
+    """`TopCombineFn` of the smallest (Beam's name)."""
 
     def __init__(self, n: int) -> None:
         super().__init__(n, reverse=True)
@@ -318,12 +318,12 @@ class Top:
     @with_input_types(T)
     @with_output_types(List[T])
     class Of(CombinerWithoutDefaults):
-        """Emits one list of the n greatest elements, greatest first; an empty list for an empty input.
+        """Emits one list of the n largest elements, largest first; an empty list for an empty input.
 
         Args:
             n: How many.
             key: From an element to what is compared, as in `sorted`.
-            reverse: Whether to emit the least, least first.
+            reverse: Whether to emit the smallest, smallest first.
         """
 
         def __init__(self, n: int, key: Key = None, reverse: bool = False) -> None:
@@ -339,7 +339,7 @@ class Top:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
     class PerKey(PTransform[Any, Any]):
-        """Emits, for each key, the list of its n greatest values; the arguments are those of `Top.Of`."""
+        """Emits, for each key, the list of its n largest values; the arguments are those of `Top.Of`."""
 
         def __init__(self, n: int, key: Key = None, reverse: bool = False) -> None:
             super().__init__()
@@ -359,7 +359,7 @@ class Top:
     def Largest(
         pcoll: PCollection[Any], n: int, has_defaults: bool = True, key: Key = None
     ) -> PCollection[Any]:
-        """Emits one list of the n greatest elements; without `has_defaults`, nothing for an empty input."""
+        """Emits one list of the n largest elements; without `has_defaults`, nothing for an empty input."""
         return pcoll | Top.Of(n, key).with_defaults(has_defaults)
 
     @staticmethod
@@ -370,7 +370,7 @@ class Top:
     def Smallest(
         pcoll: PCollection[Any], n: int, has_defaults: bool = True, key: Key = None
     ) -> PCollection[Any]:
-        """Emits one list of the n least elements; without `has_defaults`, nothing for an empty input."""
+        """Emits one list of the n smallest elements; without `has_defaults`, nothing for an empty input."""
         return pcoll | Top.Of(n, key, reverse=True).with_defaults(has_defaults)
 
     @staticmethod
@@ -379,7 +379,7 @@ class Top:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
     def LargestPerKey(pcoll: PCollection[Any], n: int, key: Key = None) -> PCollection[Any]:
-        """Emits, for each key, the list of its n greatest values."""
+        """Emits, for each key, the list of its n largest values."""
         return pcoll | Top.PerKey(n, key)
 
     @staticmethod
@@ -388,7 +388,7 @@ class Top:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
     def SmallestPerKey(pcoll: PCollection[Any], n: int, *, key: Key = None) -> PCollection[Any]:
-        """Emits, for each key, the list of its n least values."""
+        """Emits, for each key, the list of its n smallest values."""
         return pcoll | Top.PerKey(n, key, reverse=True)
 
 

@@ -23,9 +23,9 @@ class Create(PTransform[Any, PCollection[T]]):
     """Creates a PCollection of values, in the global window at the minimum timestamp (Beam's ``Create``).
 
     Args:
-        values: An iterable; of a dict, its items.
-        reshuffle: Has no effect here: up to 1,000 values are one bundle, and more are always spread. Apply a
-            `Reshuffle` after it to spread a few values that each need much work.
+        values: An iterable; a dict stands for its items.
+        reshuffle: Has no effect: up to 1,000 values are one bundle, and more are always spread. To spread a few values
+            that each need much work, apply a `Reshuffle` after this step.
 
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.

@@ -294,9 +294,9 @@ class ParDo(
         """Adds tagged outputs to the main one.
 
         Args:
-            tags: Their tags; without any, every tag that is asked for.
+            tags: The tags of the outputs; without any, every tag can be requested.
             main: A tag for the main output.
-            allow_unknown_tags: Whether tags outside of `tags` can be asked for.
+            allow_unknown_tags: Whether tags outside of `tags` can be requested.
 
         Returns:
             A transform whose output is a `penstock.pvalue.DoOutputsTuple`.
@@ -328,18 +328,18 @@ class ParDo(
     ) -> Self:
         """Sets how the calls of an asynchronous function or DoFn are made (penstock's own).
 
-        All numbers are for each task, and Spark runs as many tasks at a time as it has cores. Outputs leave in the
+        All numbers apply to each task, and Spark runs as many tasks at a time as it has cores. Outputs leave in the
         order of their elements. Spark repeats a task that fails, so a service may get a call more than once.
 
         Args:
             max_concurrency: How many calls are made at a time.
-            timeout_seconds: The seconds after which a try ends with a TimeoutError; None for no limit.
+            timeout_seconds: The seconds after which an attempt ends with a TimeoutError; None for no limit.
             retries: How many times a call that failed is tried again.
             retry_on: The exceptions after which it is tried again; an OSError is a lost connection, or a TimeoutError.
-            retry_delay_seconds: The longest delay before the second try. Each delay is twice as long as the previous
-                one, and is shortened by a random share, to half at most.
+            retry_delay_seconds: The longest delay before the second attempt. Each delay is twice as long as the
+                previous one, and is shortened by a random share, to half at most.
             max_retry_delay_seconds: The longest delay of all.
-            calls_per_second: How many tries may begin in a second, evenly spaced; None for no limit.
+            calls_per_second: How many attempts may begin in a second, evenly spaced; None for no limit.
 
         Raises:
             TypeError: If the function is not asynchronous, or an argument has the wrong type.
@@ -431,8 +431,8 @@ class ParDo(
             partial: Whether the outputs of an element before its failure are kept.
             use_subprocess: Whether the DoFn runs in a child process of the worker: if that crashes, its element counts
                 as failed, and the next element gets a new child.
-            threshold: The largest share of failing elements, from 0 to 1; more of them fail the pipeline.
-            threshold_windowing: Windows over which the share is taken; by default the windows of the input.
+            threshold: The maximum share of failing elements, from 0 to 1; above it, the pipeline fails.
+            threshold_windowing: The windows over which the share is computed; by default the windows of the input.
             timeout: Seconds after which an element counts as failing with a TimeoutError.
             error_handler: Takes the failing elements; the transform then returns only the main output.
             on_failure_callback: Called with the exception and the element; its own errors are only logged.

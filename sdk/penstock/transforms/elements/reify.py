@@ -25,7 +25,7 @@ class Reify:
     """
 
     class Timestamp(PTransform[Any, Any]):
-        """Emits each element as a `TimestampedValue` of itself, which the next step sees as the element it was."""
+        """Emits each element as a `TimestampedValue` of itself; the next step receives the original element."""
 
         @staticmethod
         def add_timestamp_info(
@@ -53,7 +53,7 @@ class Reify:
 
     @with_input_types(Tuple[K, V])
     class TimestampInValue(PTransform[Any, Any]):
-        """The value of each KV as a `TimestampedValue` with the element's timestamp."""
+        """Emits each KV with its value as a `TimestampedValue` with the element's timestamp."""
 
         @staticmethod
         def add_timestamp_info(
@@ -69,7 +69,7 @@ class Reify:
 
     @with_input_types(Tuple[K, V])
     class WindowInValue(PTransform[Any, Any]):
-        """The value of each KV as a triple of the value, the element's timestamp and its window."""
+        """Emits each KV with its value as a triple of the value, the element's timestamp and its window."""
 
         @staticmethod
         def add_window_info(

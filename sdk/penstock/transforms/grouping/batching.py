@@ -172,7 +172,7 @@ class BatchTargets:
         return int(max(self.min_batch_size + len(timings) % 2, min(target, cap)))
 
     def _target(self, fixed: float, per_element: float) -> float:
-        """The greatest size that keeps to every target, if a batch of x takes ``fixed + per_element * x``."""
+        """The largest size that meets every target, if a batch of x takes ``fixed + per_element * x``."""
         target: float = self.max_batch_size
         if self.duration_with_fixed_cost_seconds:
             target = min(target, (self.duration_with_fixed_cost_seconds - fixed) / per_element)
@@ -213,7 +213,7 @@ class BatchSizeEstimator:
         yield
         seconds = float(self._clock() - start)
         if self._sizes is not None:
-            # Distributions take whole numbers; the next batch gets the fraction.
+            # Distributions take integers; the next batch gets the fraction.
             millis = seconds * 1000 + self._owed_millis
             self._owed_millis = millis - int(millis)
             self._sizes.update(int(batch_size))
@@ -294,18 +294,19 @@ class BatchElements(PTransform[Any, Any]):
     window's end.
 
     Args:
-        min_batch_size: The least size; only the last batches of a bundle may be smaller.
-        max_batch_size: The greatest size; equal to the least for a fixed size.
+        min_batch_size: The minimum size; only the last batches of a bundle may be smaller.
+        max_batch_size: The maximum size; equal to the minimum for a fixed size.
         target_batch_overhead: The share of the fixed cost in a batch's time.
         target_batch_duration_secs: A batch's time in seconds, without the fixed cost.
         target_batch_duration_secs_including_fixed_cost: A batch's time in seconds.
         max_batch_duration_secs: How many seconds a batch may wait for more elements. Bounded input never
             waits. With unbounded input, the elements of a window and bucket then wait together, across bundles.
-        element_size_fn: From an element to what it adds to the size of a batch.
-        variance: How far sizes may stray from the best known one, as a share of it.
+        element_size_fn: A function from an element to the size that it adds to a batch.
+        variance: How far sizes may differ from the best known size, as a share of it.
         clock: Returns the time in seconds for measurements; waiting uses the engine's time.
         record_metrics: Whether the distributions ``batch_size`` and ``msec_per_batch`` are recorded.
-        length_fn: From an element to its length; elements are then batched with others of about their length.
+        length_fn: A function from an element to its length; elements are then batched with others of about the same
+            length.
         bucket_boundaries: The lengths at which a new kind of batch begins, ascending; by default 16, 32,
             64, 128, 256 and 512.
 
@@ -427,9 +428,9 @@ class SortAndBatchElements(PTransform[Any, Any]):
 
     Args:
         min_batch_size: The minimum of `max_batch_size`; last batches may be smaller.
-        max_batch_size: The greatest number of elements.
-        max_batch_weight: The sum of the sizes of a batch of more than one element stays below it.
-        element_size_fn: From an element to its size; by default `len`, or 1 if an element has none.
+        max_batch_size: The maximum number of elements.
+        max_batch_weight: An upper limit for the sum of the sizes of a batch of more than one element.
+        element_size_fn: A function from an element to its size; by default `len`, or 1 if an element has no length.
 
     Raises:
         ValueError: If a number is below 1, or the two sizes are the wrong way round.

@@ -21,14 +21,14 @@ GROUPED = "grouped"
 """The name of the main output."""
 
 LATE = "late"
-"""The tag of the output for elements that come too late."""
+"""The tag of the output for elements that arrive too late."""
 
 
 class WithLateData(PTransform[Any, Any]):
     """A grouping with a second output: elements for windows that have closed, or that have emitted their last pane.
 
     ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. A late element keeps its
-    timestamp, and has the windows that did not take it. The metrics of late elements also count it.
+    timestamp, and has the windows that did not accept it. The metrics of late elements also count it.
 
     Example: ``sums, late = pairs | CombinePerKey(sum).with_late_data()``.
 
@@ -69,7 +69,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def key_value_types(transform: PTransform[Any, Any], input_type: object) -> tuple[Any, Any]:
-    """Returns the key and value type of a key-value type; TypeCheckError if it is the type of something else."""
+    """Returns the key and value type of a key-value type; TypeCheckError for any other type."""
     try:
         key_type, value_type = typehints.coerce_to_kv_type(
             input_type or typehints.Any, transform.label
@@ -91,7 +91,7 @@ def grouped_type(transform: PTransform[Any, Any], input_type: object) -> Any:
 
 
 class Grouping(PTransform[Any, Any]):
-    """The base of `GroupByKey` and `CombinePerKey`: their input are pairs, and their output has continued triggers."""
+    """The base of `GroupByKey` and `CombinePerKey`: inputs are pairs, and outputs have continuation triggers."""
 
     def type_check_inputs(self, pvalueish: PCollection[Any]) -> None:
         """Checks that the elements are pairs, of a type that the transform takes."""

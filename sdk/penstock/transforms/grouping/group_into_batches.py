@@ -85,10 +85,10 @@ class GroupIntoBatches(_Batches):
     are emitted as soon as they are full; where windows merge, they are made from the panes of the input's trigger.
 
     Args:
-        batch_size: How many values a batch has, at least 1.
-        max_buffering_duration_secs: How many seconds a batch may wait until it is full; None or 0 for any
-            time. Bounded input never waits.
-        clock: Has no effect: the engine's time counts.
+        batch_size: The number of values in a batch, at least 1.
+        max_buffering_duration_secs: How many seconds a batch may wait until it is full; None or 0 for no limit. Bounded
+            input never waits.
+        clock: Has no effect: waiting uses the engine's time.
 
     Raises:
         ValueError: If a number is out of range.
