@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import cloudpickle
 import pyarrow as pa
@@ -264,7 +264,7 @@ def test_each_type_of_sqlite_is_written_as_it_is(spark, tmp_path):
 class Money(NamedTuple):
     amount: decimal.Decimal
     span: datetime.timedelta
-    cents: decimal_of(6, 2)  # type: ignore[valid-type]
+    cents: Annotated[decimal.Decimal, decimal_of(6, 2)]
     share: float
 
 

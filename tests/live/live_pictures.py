@@ -41,15 +41,25 @@ def browser() -> str | None:
     return next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 
-def run_browser(url: str, *options: str, size: tuple[int, int] = (1280, 1180), is_dark: bool = False) -> str:
-    """Opens a page without a window for some seconds, and returns what the browser prints."""
+def run_browser(
+    url: str,
+    *options: str,
+    size: tuple[int, int] = (1280, 1180),
+    is_dark: bool = False,
+    budget_millis: int | None = 4000,
+) -> str:
+    """Opens a page without a window, and returns what the browser prints.
+
+    The clock of the page runs as fast as it can for `budget_millis`; without them, the page is open until it is loaded.
+    """
     chromium = browser()
     assert chromium is not None
     # A frame of the width: a window without a frame is never narrower than 500 pixels.
     with tempfile.TemporaryDirectory() as profile:
         command = [
             *(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
-            *("--disable-dev-shm-usage", f"--user-data-dir={profile}", "--virtual-time-budget=4000"),
+            *("--disable-dev-shm-usage", f"--user-data-dir={profile}"),
+            *([] if budget_millis is None else [f"--virtual-time-budget={budget_millis}"]),
             *([f"--blink-settings=preferredColorScheme={0 if is_dark else 1}"]),
             *(f"--window-size={size[0]},{size[1]}", *options, url),
         ]

@@ -230,7 +230,7 @@ def test_a_source_is_only_asked_for_its_columns_where_spark_could_do_the_next_st
 
 
 def test_names_that_differ_in_capital_letters_only_are_python_s():
-    with pytest.raises(NotInColumns, match="capital letters"):
+    with pytest.raises(NotInColumns, match="differ only in case"):
         table_of_schema(types.StructType().add("a", types.LongType()).add("A", types.LongType()), "row")
 
 

@@ -118,7 +118,7 @@ TWO = replace(LIVE, more_sources=("Names", "Ages"))
 
 ROWS = (
     Row(
-        "the code of a DoFn; steps without state added, removed or renamed",
+        "different code of a DoFn; steps without state added, removed or renamed",
         "continues",
         (
             to(BASE),
@@ -140,7 +140,7 @@ ROWS = (
         note="'Out'",
     ),
     Row(
-        "a source's path, a watermark's delay, a timeout",
+        "a different path of a source, delay of a watermark, or timeout",
         "continues, with a note",
         (
             to(replace(BASE, source=TestStream().add_elements([("ann", 1)]))),
@@ -150,7 +150,7 @@ ROWS = (
         note="the source 'Clicks' has a different",
     ),
     Row(
-        "another `shuffle_partitions`",
+        "a different `shuffle_partitions`",
         "continues; the state is [divided again](#when-the-state-is-rewritten)",
         (to(replace(BASE, shards=8)), to(replace(BASE, shards=1))),
         note="its state is distributed again, because the number of shards has changed",
@@ -212,7 +212,7 @@ ROWS = (
         note="is discarded",
     ),
     Row(
-        "the last grouping of the longest row removed",
+        "the last grouping of the longest chain removed",
         "the same; the state is rewritten",
         (to(replace(BASE, top=False), "Top"),),
         ((to(replace(BASE, top=False)), "pass drop_state=['Top']"),),
@@ -220,7 +220,7 @@ ROWS = (
         is_rewritten=True,
     ),
     Row(
-        "a grouping in front of one that exists",
+        "a grouping added before an existing one",
         "refused: the state of a grouping belongs to its level",
         refused=(
             (
@@ -230,7 +230,7 @@ ROWS = (
         ),
     ),
     Row(
-        "other windows, triggers, lateness, CombineFn or mode",
+        "different windows, triggers, lateness, CombineFn or mode",
         "refused",
         refused=(
             (between(windowfn=FixedWindows(61)), "'Sum' has other windows"),
@@ -242,7 +242,7 @@ ROWS = (
         ),
     ),
     Row(
-        "another kind of source, of watermark, of clock, another tick",
+        "a different kind of source, watermark or clock, or a different tick",
         "refused",
         refused=(
             (to(replace(BASE, source=beam.Create([1]))), "the source 'Clicks' has another kind"),
@@ -261,8 +261,8 @@ ROWS = (
         ),
     ),
     Row(
-        "fields of a NamedTuple in the state, or of a row behind a `RowCoder`, in another order",
-        "refused; new fields at the end continue",
+        "fields of a NamedTuple in the state, or of a row with a `RowCoder`, in a different order",
+        "refused; with new fields at the end, continues",
         (Change(BASE, BASE, also=fields(["user", "page"], ["user", "page", "seconds"])),),
         (
             (
@@ -272,7 +272,7 @@ ROWS = (
         ),
     ),
     Row(
-        "another coder registered for a type of the keys",
+        "a different coder registered for a type of the keys",
         "refused; a first coder is accepted if the type could not be a key without it",
         (Change(BASE, BASE, also=coders({}, coder("AngleCoder", own_form=False))),),
         (
@@ -297,12 +297,12 @@ ROWS = (
         note="an older Spark wrote it",
     ),
     Row(
-        "a checkpoint of another pipeline, or of a newer penstock",
+        "a checkpoint of a different pipeline, or of a newer penstock",
         "refused",
         refused=(
             (
                 to(replace(BASE, source_label="Views", sum_label="Count", top=False, more_sources=())),
-                "it belongs to another pipeline",
+                "it belongs to a different pipeline",
             ),
             (Change(BASE, BASE, also=newer), "wrote the plan of a checkpoint, in the format 2"),
         ),

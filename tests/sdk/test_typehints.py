@@ -5,9 +5,11 @@ import collections.abc
 import pickle
 import re
 import typing
+from decimal import Decimal
 
 import pytest
 
+from penstock.typehints import decimal_of
 from penstock.typehints import typehints as hints
 from penstock.typehints.native_type_compatibility import convert_to_beam_type, convert_to_python_type
 from penstock.typehints.typehints import (
@@ -252,6 +254,8 @@ def test_hints_are_simplified_and_read_as_they_are_written(hint, text):
         (collections.Counter[str], Dict[str, int]),
         (collections.Counter, Dict[TypeVariable("KT"), TypeVariable("VT")]),
         (typing.Annotated[list[int], "note"], List[int]),
+        (typing.Annotated[Decimal, "price", decimal_of(10, 2)], decimal_of(10, 2)),
+        (list[typing.Annotated[Decimal, decimal_of(4, 2)] | None], List[Optional[decimal_of(4, 2)]]),
         (typing.TypedDict("Record", {"x": int}), Dict[str, Any]),
         (typing.NewType("UserId", int), Any),
         (typing.Callable[[int], str], Any),

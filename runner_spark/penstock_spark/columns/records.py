@@ -18,6 +18,7 @@ from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.annotations import annotations_of
 from penstock.typehints.column_types import PairsConstraint, ValueTypeConstraint
+from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.utils.timestamp import Timestamp
 from penstock.values.types import (
     BINARY,
@@ -70,7 +71,7 @@ def fields_of(element_type: object) -> list[tuple[str, Any]]:
         names = getattr(element_type, "_fields", None) or [
             each.name for each in dataclasses.fields(element_type)
         ]
-        return [(name, hints.get(name, Any)) for name in names]
+        return [(name, convert_to_beam_type(hints.get(name, Any))) for name in names]
     declared = getattr(element_type, "_fields", ())
     return [(each[0], each[1]) for each in declared] if isinstance(declared, tuple | list) else []
 

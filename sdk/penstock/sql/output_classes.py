@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Callable
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
@@ -14,6 +13,7 @@ from penstock.scalars.nested_values import of_elements
 from penstock.scalars.types import SqlType, from_hint
 from penstock.sql.execution.steps import RowFunction
 from penstock.typehints import row_type
+from penstock.typehints.annotations import annotations_of
 from penstock.typehints.containers import DictConstraint, ListConstraint, TupleSequenceConstraint
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.unions import without_none
@@ -46,7 +46,7 @@ def check_output_class(output: type[_ClassT]) -> type[_ClassT]:
 
 def fields_of(output: type[Any]) -> dict[str, object]:
     """Returns the types of the fields of a class, by name."""
-    hints = typing.get_type_hints(output)
+    hints = annotations_of(output)
     names = [each.name for each in dataclass_fields(output)] if is_dataclass(output) else output._fields
     return {name: hints.get(name, Any) for name in names}
 

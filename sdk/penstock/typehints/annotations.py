@@ -29,7 +29,7 @@ def annotations_of(annotated: object) -> dict[str, typing.Any]:
     {'price': 'Money', 'return': 'int'}
     """
     try:
-        return typing.get_type_hints(annotated)
+        return typing.get_type_hints(annotated, include_extras=True)
     except Exception:
         owners = reversed(annotated.__mro__) if isinstance(annotated, type) else (annotated,)
         found = (get_annotations(owner, format=Format.FORWARDREF) for owner in owners)

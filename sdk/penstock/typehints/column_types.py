@@ -70,7 +70,7 @@ class ValueTypeConstraint(TypeConstraint):
 def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
     """Returns the type of decimals with at most `precision` digits, of which `scale` are after the point.
 
-    A named tuple declares it as any type: ``amount: decimal_of(10, 2)``.
+    ``amount: Annotated[Decimal, decimal_of(10, 2)]`` declares it in a way that type checkers accept.
 
     >>> decimal_of(10, 2), decimal_of(10, 2) | None
     (Decimal(10, 2), Union[<class 'NoneType'>, Decimal(10, 2)])

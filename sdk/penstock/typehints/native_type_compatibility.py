@@ -159,7 +159,12 @@ def _log_unless_any(typ: Hint) -> None:
 def _convert_generic(typ: Hint) -> Hint:
     origin: Hint = typing.get_origin(typ)
     args = typing.get_args(typ)
-    if origin in (typing.Annotated, typing.Required, typing.NotRequired):
+    if origin is typing.Annotated:
+        # A constraint says more than the class does: Annotated[Decimal, decimal_of(10, 2)].
+        return next(
+            (note for note in args[1:] if isinstance(note, TypeConstraint)), convert_to_beam_type(args[0])
+        )
+    if origin in (typing.Required, typing.NotRequired):
         return convert_to_beam_type(args[0])
     cls = origin or typ
     if cls is tuple:
