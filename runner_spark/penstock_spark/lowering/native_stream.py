@@ -24,7 +24,7 @@ from penstock_spark.lowering.level_programs import summing_program
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark
 from penstock_spark.plan.column_plan import ColumnStream, event_time_field
-from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX
+from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX, ROWS_METRIC
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sinks.column_sinks import parse_spark_schema
@@ -60,6 +60,8 @@ def columns_of(
     times = StreamTimes(read.where, event_time_field(stream), watermark)
     columns = stream.columns
     source = scan.make_columns(find_read_fields(columns, times))
+    if scan.reads_more and checkpoint is not None:
+        source = source.observe(ROWS_METRIC, F.count(F.lit(1)).alias(ROWS_METRIC))
     if columns.is_written:
         [sink] = sinks
         rows = reduce(DataFrame.unionAll, [*(_no_rows(each, source) for each in beats), source])

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -15,7 +16,7 @@ from penstock.checks.similar_names import hint_at_name
 from penstock.error import RunnerError, refusal
 from penstock.machines.pane_counts import Tally
 from penstock.machines.records import MAX_MICROS
-from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, take_out
+from penstock.metrics.execution import ELEMENTS, ROWS, TALLIES, Snapshot, merge_snapshots, take_out
 from penstock.runners.runner import PipelineState
 from penstock.utils import clock
 from penstock_spark.checkpoints.custody.folder import Checkpoint
@@ -42,6 +43,7 @@ from penstock_spark.reports.metrics import (
     Reports,
     Watermarks,
     find_ended_sources,
+    find_rows,
     forget_reports,
     merge_reports,
     take_reports,
@@ -49,7 +51,7 @@ from penstock_spark.reports.metrics import (
     watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog, is_away, say_cancelled_early, say_still_reading
-from penstock_spark.runs.native_grouping import native_counts, native_reports
+from penstock_spark.runs.native_grouping import native_counts, native_reports, native_rows
 from penstock_spark.runs.outside_commands import OutsideCommands
 from penstock_spark.runs.own_record import OwnRecord
 from penstock_spark.runs.stalls import stall_watcher_of
@@ -90,6 +92,7 @@ class StreamRun:
     being_written: Callable[[], int | None] = lambda: None
     signals: frozenset[str] = frozenset()  # The names of the signals that triggers wait for.
     available_now: bool = False  # Whether it ends when it has read what was there at its start.
+    record: OwnRecord | None = None  # What it keeps of itself; None if its checkpoint goes with it.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -120,8 +123,8 @@ class StreamRun:
         # If a program ended with a running query, Spark would call it while Python shuts down.
         atexit.register(self._end_with_program)
         place = self.checkpoint.place if self.checkpoint.lease is not None else None
-        self._record = OwnRecord(place, self._describe)
-        self._seen = replace(self._seen, runs=self._record.begin())
+        if self.record is not None:
+            self._seen = replace(self._seen, runs=self.record.earlier)
         self._meter: CheckpointMeter | None = None
         if place is not None:
             self._meter = CheckpointMeter(place, self.checkpoint.spark_place.inside("state"))
@@ -251,7 +254,7 @@ class StreamRun:
     def _describe(self, state: str = PipelineState.RUNNING) -> RunRecord:
         """Returns the present record of this run."""
         errors = errors_of(self.failure, self.about.steps, self.about.places)
-        return run_record(self.about, self._seen, state, clock.micros(), errors)
+        return run_record(self.about, self._seen, self._snapshot, state, clock.micros(), errors)
 
     def watermarks(self) -> Watermarks:
         """The watermarks of the last finished micro-batch, by grouping."""
@@ -304,7 +307,8 @@ class StreamRun:
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
             self._outside.look()
-            self._record.keep()
+            if self.record is not None:
+                self.record.keep(self._describe)
             if self._is_at_work():
                 continue
             # A dead query looks like an idle one, so this check comes first.
@@ -361,20 +365,25 @@ class StreamRun:
             ]
         for each in (*passed, progress):
             self.context.metrics.see(each)
+        rows = find_rows(self.context.metrics, self.context.run)
         self._fold(self._batch)
         self._reports |= native_reports(self.about.native_grouping, progress)
         self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
         for each in (*passed, progress):
-            self._see(each)
+            self._see(each, rows.get(int(each["batchId"]), {}))
         self._next_batch = self._batch + ("addBatch" in progress["durationMs"])
         return progress
 
-    def _see(self, progress: Mapping[str, Any]) -> None:
-        """Notes Spark's report for the view; a report from another version of Spark must not end the run."""
+    def _see(self, progress: Mapping[str, Any], rows: Mapping[str, int]) -> None:
+        """Notes Spark's report for the view; a report from another version of Spark must not end the run.
+
+        The workers have counted `rows`, by the label of their source.
+        """
         try:
             counted = native_counts(self.about, progress)
             self._snapshot = merge_snapshots(self._snapshot, counted)
-            self._seen = with_progress(self._seen, progress, self.about)
+            known = {**native_rows(self.about, progress), **rows}
+            self._seen = with_progress(self._seen, progress, self.about, known)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             _LOGGER.debug("a report from Spark was not understood: %r", error)
 
@@ -453,7 +462,8 @@ class StreamRun:
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
         ending = state_at_end(state, self.failure)
-        self._record.write(ending)
+        if self.record is not None:
+            self.record.write(partial(self._describe, ending))
         # After the release, another run may begin.
         self.checkpoint.release()
         self._tell_end(ending)
@@ -477,6 +487,7 @@ class StreamRun:
         metrics, run = self.context.metrics, self.context.run
         taken, tallies = take_out(take_snapshots(metrics, run, batch), TALLIES)
         taken, counted = take_out(taken, ELEMENTS)
+        taken, _ = take_out(taken, ROWS)
         self._snapshot = merge_snapshots(self._snapshot, taken)
         self._reports = merge_reports(self._reports, take_reports(metrics, run, batch))
         self._note(tallies, counted)

@@ -13,7 +13,7 @@ from penstock.io.streaming.schedules import ScheduledSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.stream_times import MicrosOf
 from penstock.io.streaming.watermark_policy import Recorded
-from penstock.metrics.execution import Snapshot
+from penstock.metrics.execution import ROWS, Snapshot
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.stream_plan import Clock
@@ -67,6 +67,7 @@ class SourceTask:
         self._summaries_at: dict[LogicalTime, list[Summary]] = {}
         self._waiting = 0
         self.has_ended = False  # Whether it has read the end of the source.
+        self._rows = 0  # The number of elements and rejected records.
 
     def run(self, records: Iterator[pa.RecordBatch]) -> Iterator[list[Row]]:
         """Reads everything; yields rows whenever many elements wait, or large ones."""
@@ -93,6 +94,9 @@ class SourceTask:
         return StreamStage(self._program, task, self._outbox, views)
 
     def snapshot(self) -> Snapshot:
+        if isinstance(self._read, StreamReader):
+            # Spark also counts lines that are no records, and whole files that have many.
+            self._stage.container(self._spec.origin).keep(self._rows, ROWS)
         return self._stage.snapshot()
 
     def _logical_time(self, arrival: Arrival, clock_micros: int) -> LogicalTime:
@@ -116,6 +120,7 @@ class SourceTask:
             self._outbox.now = logical_time
         self._outbox.place = (self._spec.origin, *(arrival.place or self._read_in))
         summaries = self._summaries_at.setdefault(logical_time, [])
+        self._rows += len(arrival.batch.values) + len(arrival.rejected)
         if arrival.summary is not None:
             summaries.append(arrival.summary)
             self.has_ended = self.has_ended or arrival.summary.ended
