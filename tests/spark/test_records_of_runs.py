@@ -1,18 +1,24 @@
-"""The record that each run of a checkpoint leaves: what it has read and dropped, and how it ended."""
+"""What a run says of itself at its end, and the record that it leaves in its checkpoint."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import penstock as beam
-from penstock.io import ReadFromCsv, WriteToText
+from penstock import field
+from penstock.io import ReadFromCsv, WriteToParquet, WriteToText
 from penstock.io.watermarks import BoundedDisorder
+from penstock.sql.jobs.running import Job
 from penstock.transforms.window import FixedWindows
 from penstock_spark.checkpoints.custody.run_records import RunRecord, read_records
 from penstock_spark.files.disk_place import DiskPlace
+from penstock_spark.live import views
+from penstock_spark.runs import running
 
 
 def add(folder: Path, name: str, *rows: str) -> None:
@@ -70,3 +76,51 @@ def test_a_run_that_fails_before_its_query_begins_is_among_the_runs(
         (2, "DONE", ""),
         (3, "FAILED", "ValueError"),
     ]
+
+
+def columns(rows: Any, folder: Path) -> Any:
+    """Spark reads, chooses and writes."""
+    return rows | beam.Filter(field("points") > 2) | "Write" >> WriteToParquet(f"{folder}/out")
+
+
+def elements(rows: Any, folder: Path) -> Any:
+    """Python makes lines."""
+    kept = rows | beam.Filter(lambda row: row.points > 2) | beam.Map(str)
+    return kept | "Write" >> WriteToText(f"{folder}/out")
+
+
+@pytest.mark.parametrize("steps", [columns, elements])
+def test_a_stream_that_ends_well_says_what_it_has_read_and_written(
+    spark: SparkSession, tmp_path: Path, steps: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says: list[str] = []
+    monkeypatch.setattr(running, "print_progress", says.append)
+    add(tmp_path, "1", "red,2,1", "blue,3,12", "red,7,13")
+    for progress in ("auto", "off"):
+        pipeline = beam.Pipeline(spark=spark, mode="streaming", available_now=True, progress=progress)
+        source = ReadFromCsv(f"{tmp_path}/in/*.csv").as_stream("second", BoundedDisorder(0))
+        steps(pipeline | "Read" >> source, tmp_path / progress)
+        assert ("# by Spark" in pipeline.explain()) is (steps is columns)
+        pipeline.run().wait_until_finish()
+    [own] = says
+    assert re.fullmatch(r"done in [\d.]+ s, 3 rows read, 2 written by 'Write'", own)
+
+
+def test_a_job_in_sql_says_what_each_table_has_got(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(views, "is_quiet", lambda: False)
+    add(tmp_path, "1", "red,2,1", "blue,3,12", "red,7,13")
+    text = f"""
+        CREATE TABLE goals (team STRING, points BIGINT, second BIGINT)
+        WITH (format = 'csv', path = '{tmp_path}/in', header = true);
+        CREATE TABLE totals WITH (format = 'json', path = '{tmp_path}/totals') AS
+        SELECT team, SUM(points) AS total FROM goals GROUP BY team;
+        CREATE TABLE high WITH (format = 'parquet', path = '{tmp_path}/high') AS
+        SELECT * FROM goals WHERE points > 6;"""
+    Job(text, tells_end=True).run()
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("penstock: done in ")
+    assert line.endswith(" rows read, 2 written by 'Write totals', 1 written by 'Write high'")
+    Job(text.replace("totals'", "again'").replace("high'", "higher'")).run()
+    assert "penstock" not in capsys.readouterr().err

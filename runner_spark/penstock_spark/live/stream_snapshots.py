@@ -67,7 +67,7 @@ class RunFacts:
         first_source: The number of sources that Spark reads itself, which come before them.
         is_live: True if its clock is the machine's.
         counts_panes: Whether its workers count panes.
-        flows: The edges of its steps, if its workers count elements; else none.
+        flows: The edges of its steps, if its workers count elements; else those of the steps that write.
         composites: The edges of its composites, likewise.
         counted: The edges that they count.
         native_grouping: The label of the grouping that Spark does on its own and that waits for the watermark, if there
@@ -79,6 +79,7 @@ class RunFacts:
         settings: The options, and facts about the machine, that a view shows.
         spark_page: The address of the page that Spark itself has; empty if there is none.
         record: The record of the run, as it began; None if its checkpoint goes with it.
+        written_by_spark: The edge that Spark writes without Python, if there is one.
     """
 
     name: str
@@ -102,6 +103,7 @@ class RunFacts:
     settings: Mapping[str, str] = field(default_factory=dict)
     spark_page: str = ""
     record: RunRecord | None = None
+    written_by_spark: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ AHEAD_METRIC = "penstock_ahead"
 ROWS_METRIC = "penstock_rows"
 """The metric with the number of rows of a source, if Spark also reads what are none."""
 
+WRITTEN_METRIC = "penstock_written"
+"""The metric with the number of rows that Spark makes for the sink."""
+
 _END_YEAR = 200_000
 """A year behind all event times: a later watermark is the end of time."""
 

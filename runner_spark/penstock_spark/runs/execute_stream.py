@@ -30,7 +30,7 @@ from penstock_spark.files.place import Place
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.frames import check_frames_in_run
 from penstock_spark.formats.registry import check_sink
-from penstock_spark.live.elements import composites_of, flows_of
+from penstock_spark.live.elements import composites_of, edges_into, flows_of, flows_of_sinks
 from penstock_spark.live.server import SendCommand
 from penstock_spark.live.settings import machine_facts, settings_of
 from penstock_spark.live.stream_snapshots import RunFacts, describe_errors, errors_of
@@ -233,6 +233,7 @@ def _running(
                 find_signals(plan),
                 bool(settings.available_now),
                 record if about.record is not None else None,
+                settings.progress != "off" and not settings.live,
             )
     except BaseException:
         if running is not None:
@@ -262,8 +263,14 @@ def _about(
     checkpoint: Checkpoint,
     record: OwnRecord,
 ) -> RunFacts:
-    flows = flows_of(plan.all_steps) if views.is_watched else ()
-    edges = [part.made_edges for part in plan.parts] + ([plan.sums.made_edges] if plan.sums else [])
+    sinks = flows_of_sinks(plan.all_steps)
+    flows = flows_of(plan.all_steps) if views.is_watched else sinks
+    edges = [part.made_edges if views.is_watched else part.written_edges for part in plan.parts]
+    if plan.sums is not None and views.is_watched:
+        edges.append(plan.sums.made_edges)
+    written_by_spark = plan.columns is not None and plan.columns.is_written
+    if written_by_spark:
+        edges.append(edges_into(sinks))
     backend, version = backend_of(context.spark), str(checkpoint.plan.get("spark", ""))
     facts = machine_facts(version, checkpoint.plan["parallelism"], context.partitions)
     return RunFacts(
@@ -278,7 +285,7 @@ def _about(
         plan.clock is Clock.LIVE,
         views.is_watched,
         flows,
-        composites_of(flows),
+        composites_of(flows) if views.is_watched else (),
         frozenset().union(*edges),
         plan.native_grouping.step.label if plan.native_grouping is not None else None,
         bool(plan.levels) or plan.by_spark is not None,
@@ -288,6 +295,7 @@ def _about(
         {**facts, **settings_of(settings)},
         backend.page if views.is_watched else "",
         record.last if checkpoint.lease is not None else None,
+        edges_into(sinks) if written_by_spark else frozenset(),
     )
 
 

@@ -24,6 +24,7 @@ from penstock_spark.checkpoints.custody.requests import CANCEL, DRAIN, SIGNAL, R
 from penstock_spark.checkpoints.custody.run_records import RunRecord
 from penstock_spark.live.checkpoint_size import CheckpointMeter
 from penstock_spark.live.pace import AtWork
+from penstock_spark.live.progress import render_last_line
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import (
     RunFacts,
@@ -39,6 +40,7 @@ from penstock_spark.live.views import View, Watch
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import OpenReading
+from penstock_spark.process.progress import print_progress
 from penstock_spark.reports.metrics import (
     Reports,
     Watermarks,
@@ -51,7 +53,7 @@ from penstock_spark.reports.metrics import (
     watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog, is_away, say_cancelled_early, say_still_reading
-from penstock_spark.runs.native_grouping import native_counts, native_reports, native_rows
+from penstock_spark.runs.native_grouping import native_counts, native_reports, native_rows, native_writes
 from penstock_spark.runs.outside_commands import OutsideCommands
 from penstock_spark.runs.own_record import OwnRecord
 from penstock_spark.runs.stalls import stall_watcher_of
@@ -93,6 +95,7 @@ class StreamRun:
     signals: frozenset[str] = frozenset()  # The names of the signals that triggers wait for.
     available_now: bool = False  # Whether it ends when it has read what was there at its start.
     record: OwnRecord | None = None  # What it keeps of itself; None if its checkpoint goes with it.
+    tells_end: bool = False  # Whether it prints a line when it has come to a good end.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -281,6 +284,9 @@ class StreamRun:
                 # Whatever went wrong: otherwise the program would keep this object, and wait for it at its end.
                 atexit.unregister(self._end_with_program)
                 self._ended_micros = clock.micros()
+                if self.tells_end and self.state in (PipelineState.DONE, PipelineState.DRAINED):
+                    with contextlib.suppress(Exception):
+                        print_progress(render_last_line(self.look()))
                 self.failure_trace = None if self.failure is None else self.failure.__traceback__
                 self._view.end()
                 self._over.set()
@@ -384,6 +390,8 @@ class StreamRun:
             self._snapshot = merge_snapshots(self._snapshot, counted)
             known = {**native_rows(self.about, progress), **rows}
             self._seen = with_progress(self._seen, progress, self.about, known)
+            if written := native_writes(self.about, progress):
+                self._seen = with_elements(self._seen, written, clock.micros(), self.about)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             _LOGGER.debug("a report from Spark was not understood: %r", error)
 

@@ -40,6 +40,7 @@ class Job:
         show: Prints a line.
         screen: The terminal on which a table over a stream stays in place; None prints lines.
         folder: Where modules of functions are looked for first.
+        tells_end: Whether a line on standard error says what each table has got, also after a quick batch.
         options: Options of the pipelines, which win over SET.
 
     Raises:
@@ -60,16 +61,18 @@ class Job:
         show: Callable[[str], object] = print,
         screen: TextIO | None = None,
         folder: Path | None = None,
+        tells_end: bool = False,
         **options: Any,
     ) -> None:
         self._show = show
+        self._defaults = {"progress": "always"} if tells_end else {}
         self._screen = screen
         binder = JobBinder(Script(text, name, folder), options)
         self._actions: list[Action] = binder.bind()
         self._tables: Mapping[str, Table] = binder.tables
         # All that inserts is built before anything runs.
         self._built = {
-            id(action): self._build(action.inserts, action.options)
+            id(action): self._build(action.inserts, {**self._defaults, **action.options})
             for action in self._actions
             if isinstance(action, RunInserts)
         }
@@ -190,7 +193,7 @@ def make_job(statements: str | None, flags: Sequence[str]) -> Job:
             raise refusal(ValueError, what, where="", hint="pass the path of a file of SQL") from None
     folder = Path.cwd() if path is None else path.resolve().parent
     screen = sys.stdout if sys.stdout.isatty() else None
-    return Job(text, name, screen=screen, folder=folder, **options)
+    return Job(text, name, screen=screen, folder=folder, tells_end=True, **options)
 
 
 _ARGUMENT = "the statements"
