@@ -13,6 +13,7 @@ import penstock as beam
 from penstock import field
 from penstock.io import ReadFromCsv, WriteToParquet, WriteToText
 from penstock.io.watermarks import BoundedDisorder
+from penstock.sql.errors import SqlError
 from penstock.sql.jobs.running import Job
 from penstock.transforms.window import FixedWindows
 from penstock_spark.checkpoints.custody.run_records import RunRecord, read_records
@@ -124,3 +125,7 @@ def test_a_job_in_sql_says_what_each_table_has_got(
     assert line.endswith(" rows read, 2 written by 'Write totals', 1 written by 'Write high'")
     Job(text.replace("totals'", "again'").replace("high'", "higher'")).run()
     assert "penstock" not in capsys.readouterr().err
+    with pytest.raises(
+        SqlError, match=r"the table 'goals': .*/nowhere does not exist\n  line 2, column 22 of"
+    ):
+        Job(text.replace("/in'", "/nowhere'")).run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
+from penstock.runners.runner import PipelineState
 from penstock_spark.live.formatting import (
     escape_control_characters,
     format_count,
@@ -135,7 +136,7 @@ class Bar:
     Args:
         out: The terminal.
         columns: Returns its width.
-        tells_end: Whether it says how a run has ended that was over before the bar was drawn.
+        tells_end: Whether it speaks of the good end of a run that was over before the bar was drawn.
     """
 
     def __init__(self, out: TextIO, columns: int, tells_end: bool = False) -> None:
@@ -147,7 +148,7 @@ class Bar:
     def show(self, now: RunSnapshot) -> None:
         """Draws the bar over the last one; at the end, a line takes its place."""
         if now.is_over:
-            if self._is_drawn or self._tells_end:
+            if self._is_drawn or (self._tells_end and now.state == PipelineState.DONE):
                 self._out.write(f"\r\x1b[2Kpenstock: {render_last_line(now)}\n")
                 self._is_drawn = self._tells_end = False  # The end may be shown twice.
         elif now.seconds >= SILENT_SECONDS:
@@ -167,7 +168,7 @@ class Lines:
         out: Where the lines go.
         told: Makes the line of a snapshot.
         seconds: The times at which to print a line; the last is the interval from then on.
-        tells_end: Whether it says how a run has ended that was over before the first line.
+        tells_end: Whether it speaks of the good end of a run that was over before the first line.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class Lines:
     def show(self, now: RunSnapshot) -> None:
         """Prints a line if it is time for one."""
         if now.is_over:
-            if self._number or self._tells_end:
+            if self._number or (self._tells_end and now.state == PipelineState.DONE):
                 self._write(render_last_line(now))
                 self._number, self._tells_end = 0, False  # The end may be shown twice.
         elif now.seconds >= self._next:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from penstock.construction.pipeline import Pipeline
 from penstock.error import refusal
 from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.relations.changelog import Changelog
@@ -69,6 +70,7 @@ class Job:
         self._screen = screen
         binder = JobBinder(Script(text, name, folder), options)
         self._actions: list[Action] = binder.bind()
+        self._check_files = binder.check_files
         self._tables: Mapping[str, Table] = binder.tables
         # All that inserts is built before anything runs.
         self._built = {
@@ -79,7 +81,12 @@ class Job:
 
     @shortens_tracebacks
     def run(self) -> None:
-        """Runs the statements, and returns when all queries have ended."""
+        """Runs the statements, and returns when all queries have ended.
+
+        Raises:
+            SqlError: The files of a table are not there; nothing has run.
+        """
+        self._check_files()
         for action in self._actions:
             match action:
                 case PrintLines(lines):
@@ -95,13 +102,18 @@ class Job:
     def start(self) -> PipelineResult | None:
         """Starts the pipeline of the statements that insert, and returns its result; None if there is none.
 
-        Queries are not run.
+        Queries are not run. It raises the errors of `run`.
         """
-        for action in self._actions:
-            if isinstance(action, RunInserts):
-                result: PipelineResult = self._built[id(action)].pipeline.run()
-                return result
-        return None
+        self._check_files()
+        if self.pipeline is None:
+            return None
+        result: PipelineResult = self.pipeline.run()
+        return result
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """The pipeline of the statements that insert; None if there is none."""
+        return next((built.pipeline for built in self._built.values()), None)
 
     def _build(self, inserts: tuple[BoundInsert, ...], options: Mapping[str, Any]) -> JobPipeline:
         built = self._pipeline(tuple(each.query for each in inserts), options)
