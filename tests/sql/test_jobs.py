@@ -260,6 +260,32 @@ def test_the_jobs_of_the_examples_are_bound(
     assert sum(label.startswith("Write ") for label in labels) == path.read_text().count("\nINSERT INTO")
 
 
+def test_steps_are_of_the_lines_of_their_statements(tmp_path: Path) -> None:
+    text = f"""{GOALS}
+CREATE MATERIALIZED VIEW known AS
+
+  SELECT * FROM goals WHERE team IS NOT NULL;
+INSERT INTO totals
+SELECT team, points FROM known;"""
+    (tmp_path / "job.sql").write_text(text)
+    lines = {
+        step.label.partition("/")[0]: str(step.location)
+        for step in pipeline_of_program(tmp_path / "job.sql").to_graph().steps
+    }
+    assert lines == {
+        "Table goals": "job.sql:1",
+        "View known": "job.sql:7",
+        "Insert totals": "job.sql:9",
+        "Write totals": "job.sql:8",
+    }
+    # A text without a name is in a program, whose line says more.
+    job = Job(text)
+    assert job.pipeline is not None
+    assert {str(step.location).partition(":")[0] for step in job.pipeline.to_graph().steps} == {
+        "test_jobs.py"
+    }
+
+
 def test_update_and_graph_find_the_pipeline_that_inserts(tmp_path: Path) -> None:
     (tmp_path / "goals").mkdir()
     (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")

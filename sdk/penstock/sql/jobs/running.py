@@ -25,7 +25,7 @@ from penstock.sql.jobs.bound import (
 )
 from penstock.sql.jobs.building import JobPipeline
 from penstock.sql.jobs.options import read_flags
-from penstock.sql.statements.words import Script, without_rendering
+from penstock.sql.statements.words import UNNAMED, Script, without_rendering
 from penstock.sql.tables.table import Table
 from penstock.tracebacks import shortens_tracebacks
 
@@ -58,7 +58,7 @@ class Job:
     def __init__(
         self,
         text: str,
-        name: str = "the statements",
+        name: str = UNNAMED,
         show: Callable[[str], object] = print,
         screen: TextIO | None = None,
         folder: Path | None = None,
@@ -136,6 +136,10 @@ class Job:
         return built.pipeline.explain()
 
     def _print(self, query: BoundQuery, options: Mapping[str, Any]) -> None:
+        with query.script.steps_of(query.at):
+            self._print_here(query, options)
+
+    def _print_here(self, query: BoundQuery, options: Mapping[str, Any]) -> None:
         streams = query.streams(options)
         built = self._pipeline((query,), options)
         names = [each.name for each in query.columns if each.name.lower() != "undo"]
@@ -192,9 +196,7 @@ def make_job(statements: str | None, flags: Sequence[str]) -> Job:
     options: dict[str, Any] = read_flags(flags)
     path = Path(statements) if statements is not None and statements.endswith(".sql") else None
     if path is None:
-        text, name = (
-            (sys.stdin.read(), "the standard input") if statements is None else (statements, _ARGUMENT)
-        )
+        text, name = (sys.stdin.read(), "the standard input") if statements is None else (statements, UNNAMED)
     else:
         name = str(path)
         try:
@@ -206,6 +208,3 @@ def make_job(statements: str | None, flags: Sequence[str]) -> Job:
     folder = Path.cwd() if path is None else path.resolve().parent
     screen = sys.stdout if sys.stdout.isatty() else None
     return Job(text, name, screen=screen, folder=folder, tells_end=True, **options)
-
-
-_ARGUMENT = "the statements"
