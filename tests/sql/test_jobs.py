@@ -260,6 +260,41 @@ def test_the_jobs_of_the_examples_are_bound(
     assert sum(label.startswith("Write ") for label in labels) == path.read_text().count("\nINSERT INTO")
 
 
+@pytest.mark.parametrize(
+    ("table", "query", "mode"),
+    [
+        ("", "SELECT team FROM shots WINDOWS EMIT AFTER WATERMARK", "batch"),
+        ("max_files_per_batch = 1", "SELECT team FROM shots WINDOWS EMIT AFTER WATERMARK", "batch"),
+        ("max_files_per_batch = 1", "SELECT team FROM shots WINDOWS", None),
+        (
+            "max_files_per_batch = 1",
+            "SELECT team FROM shots WINDOWS EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS",
+            None,
+        ),
+        ("arrival_time = 'at'", "SELECT team FROM shots WINDOWS EMIT AFTER WATERMARK", None),
+        (
+            "max_files_per_batch = 1",
+            "SELECT g.team, g.at FROM goals AS g JOIN shots AS s ON g.team = s.team EMIT WHEN WATERMARK PAST at",
+            None,
+        ),
+        (
+            "max_files_per_batch = 1",
+            "SELECT COUNT(*) AS n FROM shots GROUP BY TUMBLE(Sys.MTime, INTERVAL '1' MINUTE) EMIT AFTER WATERMARK",
+            None,
+        ),
+    ],
+)
+def test_a_query_over_a_table_without_a_watermark_may_wait_for_none(
+    table: str, query: str, mode: str | None
+) -> None:
+    declared = (
+        f"CREATE TABLE shots (team STRING, at TIMESTAMP) WITH (format = 'json', path = '/shots', {table});"
+    )
+    windows = "GROUP BY team, TUMBLE(at, INTERVAL '1' MINUTE)"
+    text = f"{GOALS}{declared.replace(', )', ')')} {query.replace('WINDOWS', windows)}"
+    assert bind_job(Script(text), {} if mode is None else {"mode": mode})
+
+
 def test_steps_are_of_the_lines_of_their_statements(tmp_path: Path) -> None:
     text = f"""{GOALS}
 CREATE MATERIALIZED VIEW known AS

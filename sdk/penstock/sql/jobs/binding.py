@@ -33,6 +33,7 @@ from penstock.sql.jobs.columns_to_fill import fill_columns, select_from
 from penstock.sql.jobs.functions import create_function
 from penstock.sql.jobs.options import set_option
 from penstock.sql.names import names_read
+from penstock.sql.plan.late_rows import find_inputs_with_late_rows
 from penstock.sql.plan.relations import ColumnDef, Columns, Query
 from penstock.sql.statements.forms import (
     CreateFunction,
@@ -285,6 +286,7 @@ class JobBinder:
         try:
             with self._named():
                 plan = bind(query.text, Tables(columns, catalog.views, catalog.functions))
+            self._check_watermarks(plan, query, tables)
             return plan.rendering, _columns_of(plan)
         except SqlError as error:
             what, hint = split_hint(str(error))
@@ -294,6 +296,21 @@ class JobBinder:
             if not found:
                 raise
             return None, found
+
+    def _check_watermarks(self, plan: Query, query: QueryText, tables: Mapping[str, Table]) -> None:
+        """Refuses a query that drops late rows of streams without a watermark, which goes by the clock then."""
+        if self._options(restarts=True).get("mode") == "batch":
+            return
+        by_name = {name.lower(): table for name, table in tables.items()}
+        for names in find_inputs_with_late_rows(plan.relation):
+            read = [by_name[name.lower()] for name in sorted(names) if name.lower() in by_name]
+            streams = [table for table in read if table.streams]
+            if streams and not any(_has_event_times(table) for table in streams):
+                table = streams[0]
+                time = next((each.name for each in table.types if each.type.name == "TIMESTAMP"), "at")
+                what = f"the query waits for the watermark, and the stream {table.name!r} declares none"
+                hint = f"write WATERMARK FOR {time} AS {time} - INTERVAL '5' SECONDS among the columns of {table.name}"
+                self._script.refuse(what, query.at, f"{hint}; without it, only the clock moves the watermark")
 
     def _asked_columns(self, query: QueryText, tables: Mapping[str, Table]) -> Columns:
         """The columns of a batch query that only Spark knows; none if Spark does not know it either."""
@@ -526,6 +543,11 @@ class JobBinder:
             )
             self._script.refuse(f"there is no table {statement.name!r}", statement.at, hint)
         return write_create_table(table).splitlines()
+
+
+def _has_event_times(table: Table) -> bool:
+    """True if the watermark of a stream goes by times in its rows, and not by the clock."""
+    return table.watermark is not None or "arrival_time" in table.stream_arguments
 
 
 def _paths_of(statements: Iterable[Statement], names: Collection[str]) -> frozenset[str]:
