@@ -168,6 +168,50 @@ def test_an_update_starts_a_program_that_fits_and_nothing_else(
     assert sorted(location.rglob("*")) == before
 
 
+JOB = """
+CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP, WATERMARK FOR at AS at)
+WITH (format = 'json', path = '/data/goals');
+CREATE TABLE teams (team STRING) WITH (format = 'json', path = '/data/teams');
+CREATE TABLE totals (team STRING, PRIMARY KEY (team) NOT ENFORCED)
+WITH (connector = 'database', url = 'sqlite:////data/game.db', 'table' = 'totals');
+INSERT INTO teams
+SELECT team FROM goals WHERE points > 0 GROUP BY team, TUMBLE(at, INTERVAL '1' MINUTE) HAVING {windowed} > 1
+EMIT AFTER WATERMARK;
+INSERT INTO totals SELECT team FROM goals GROUP BY team HAVING {total} > 1;
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {"windowed": "MAX(points)"},
+            "'Insert teams/Group' has another CombineFn\n    - sum of BIGINT\n    + max of BIGINT",
+        ),
+        ({"windowed": "SUM(points) + COUNT(*)"}, "    - sum of BIGINT\n    + sum of BIGINT, count\n"),
+        ({"total": "COUNT(points)"}, "'Insert totals/Group' has another CombineFn\n    - sum of BIGINT\n"),
+        ({"total": "SUM(DISTINCT points)"}, "+ count of rows, sum of distinct BIGINT"),
+        ({"total": "2 * SUM(points + 1)"}, ""),
+        ({}, ""),
+    ],
+    ids=str,
+)
+def test_a_job_in_sql_with_other_aggregates_does_not_fit_its_checkpoint(
+    tmp_path: Path, change: dict[str, str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, location = tmp_path / "job.sql", tmp_path / "checkpoint"
+    before = {"windowed": "SUM(points)", "total": "SUM(points)"}
+    program.write_text(JOB.format(**before))
+    checkpoint_of(program, location)
+    program.write_text(JOB.format(**{**before, **change}))
+    status, out, err = run(capsys, "update", location, program, "--check", "--arguments", "--mode=streaming")
+    if says:
+        assert status == BAD_INPUT
+        assert says in err
+    else:
+        assert (status, out) == (0, "the program fits the checkpoint, and changes nothing in it\n")
+
+
 def test_a_batch_cannot_update_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program, location = tmp_path / "program.py", tmp_path / "checkpoint"
     program.write_text(PROGRAM.format(options="options=PipelineOptions()", label="Group"))
