@@ -59,6 +59,15 @@ def test_headers_are_no_rows_and_what_comes_too_late_is_counted(
     assert own.first_batch == 0
 
 
+def test_rows_of_a_source_that_ends_are_elements_and_not_pages(spark: SparkSession, tmp_path: Path) -> None:
+    add(tmp_path, "1", *(f"red,{number},1" for number in range(1_000)))
+    pipeline = beam.Pipeline(spark=spark, mode="streaming", checkpoint_location=f"{tmp_path}/checkpoint")
+    rows = pipeline | ReadFromCsv(f"{tmp_path}/in/*.csv")
+    _ = rows | beam.Map(str) | WriteToText(f"{tmp_path}/out")
+    pipeline.run().wait_until_finish()
+    assert [each.rows for each in records(tmp_path)] == [1_000]
+
+
 def test_a_run_that_fails_before_its_query_begins_is_among_the_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
