@@ -13,13 +13,15 @@ import penstock as beam
 from penstock import field
 from penstock.io import ReadFromCsv, WriteToParquet, WriteToText
 from penstock.io.watermarks import BoundedDisorder
-from penstock.sql.errors import SqlError
+from penstock.options.pipeline_options import PipelineOptions
 from penstock.sql.jobs.running import Job
 from penstock.transforms.window import FixedWindows
 from penstock_spark.checkpoints.custody.run_records import RunRecord, read_records
 from penstock_spark.files.disk_place import DiskPlace
 from penstock_spark.live import views
+from penstock_spark.runner import SparkRunner
 from penstock_spark.runs import running
+from penstock_spark.session.backends import backend_of
 
 
 def add(folder: Path, name: str, *rows: str) -> None:
@@ -129,12 +131,14 @@ def test_a_job_in_sql_says_what_each_table_has_got(
         CREATE TABLE high WITH (format = 'parquet', path = '{tmp_path}/high') AS
         SELECT * FROM goals WHERE points > 6;"""
     Job(text, tells_end=True).run()
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("penstock: done in ")
-    assert line.endswith(" rows read, 2 written by 'Write totals', 1 written by 'Write high'")
+    # PySpark's client also logs there.
+    [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("penstock: ")]
+    # A server does not tell how many rows a job has read.
+    read = r" \d+ rows read," if backend_of(spark).is_local else ""
+    assert re.fullmatch(
+        rf"penstock: done in [\d.]+ s,{read} 2 written by 'Write totals', 1 written by 'Write high'", line
+    )
     Job(text.replace("totals'", "again'").replace("high'", "higher'")).run()
     assert "penstock" not in capsys.readouterr().err
-    with pytest.raises(
-        SqlError, match=r"the table 'goals': .*/nowhere does not exist\n  line 2, column 22 of"
-    ):
-        Job(text.replace("/in'", "/nowhere'")).run()
+    # Only a session on this machine certainly reads its disk.
+    assert SparkRunner(spark=spark).reads_this_disk(PipelineOptions([])) is backend_of(spark).is_local
