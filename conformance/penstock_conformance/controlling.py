@@ -12,6 +12,7 @@ from pathlib import Path
 from penstock.base.engine import make_spark_runner
 from penstock.error import refusal
 from penstock.options.pipeline_options import SparkOptions
+from penstock.runners.runner import PipelineState
 from penstock.utils import clock
 from penstock_conformance.program_graphs import pipeline_of_program
 from penstock_conformance.stored_state import format_table
@@ -31,9 +32,12 @@ _POLL_SECONDS = 0.5
 
 _LIVES = {
     Life.RUNNING: "running",
-    Life.STOPPED: "stopped; its program continues from here",
-    Life.DEAD: "dead: the process is gone, or shows no sign of life; its program continues from here",
+    Life.STOPPED: "stopped",
+    Life.DEAD: "dead: the process is gone, or shows no sign of life",
 }
+
+_CONTINUES = "its program continues from here"
+_BEGINS = "no micro-batch has begun, so its program starts from the beginning"
 
 
 def add_commands(commands: Commands) -> None:
@@ -127,7 +131,7 @@ def _status(options: argparse.Namespace) -> int:
         ("draining", "yes" if found.is_draining else ""),
         ("micro-batches", _progress(found)),
         ("mode", found.mode),
-        ("written by", f"penstock {found.penstock}" + (f" on Spark {found.spark}" if found.spark else "")),
+        ("written by", _versions(found)),
         ("sources", ", ".join(found.sources)),
         ("groupings", ", ".join(found.groupings)),
         ("sinks", ", ".join(found.sinks)),
@@ -136,34 +140,50 @@ def _status(options: argparse.Namespace) -> int:
     width = max(len(name) for name, _ in lines)
     print("\n".join(f"{name.ljust(width)}  {text}" for name, text in lines if text))
     if found.runs:
-        print("\nruns")
-        print(
-            "\n".join(
-                f"  {line}" for line in format_table(_RUN_COLUMNS, map(_cells_of_run, reversed(found.runs)))
-            )
-        )
+        now_micros = clock.micros()
+        cells = [_cells_of_run(record, now_micros) for record in reversed(found.runs)]
+        print("\n".join(["\nruns", *(f"  {line}" for line in format_table(_RUN_COLUMNS, cells))]))
     return 0
 
 
-_RUN_COLUMNS = ("number", "began", "time", "end", "rows", "micro-batches", "error")
+_RUN_COLUMNS = ("number", "began", "time", "end", "rows", "dropped", "micro-batches", "error")
 
 
-def _cells_of_run(record: RunRecord) -> dict[str, str]:
+def _cells_of_run(record: RunRecord, now_micros: int) -> dict[str, str]:
     """A run as the live page shows it; the numbers of runs are those of their claims."""
     is_begun = record.first_batch is not None
+    is_running = record.state == PipelineState.RUNNING
+    # The clock of its machine may be ahead of this one's.
+    until_micros = max(record.seen_micros, now_micros) if is_running else record.seen_micros
     return {
         "number": str(record.claim),
         "began": format_moment(record.began_micros),
-        "time": format_lag(record.seen_micros - record.began_micros),
+        "time": format_lag(until_micros - record.began_micros),
         "end": record.state.lower(),
         "rows": "unknown" if record.rows is None else format_count(record.rows),
+        "dropped": "unknown" if record.dropped is None else format_count(record.dropped),
         "micro-batches": f"{record.first_batch} to {record.last_batch}" if is_begun else "none",
         "error": escape_control_characters(record.error),
     }
 
 
 def _describe_life(found: CheckpointStatus) -> str:
-    return f"ended: {found.end}" if found.life is Life.ENDED else _LIVES[found.life]
+    if found.life is Life.ENDED:
+        return f"ended: {found.end}"
+    last = found.runs[-1] if found.runs else None
+    has_failed = last is not None and last.claim == found.claim and last.state == PipelineState.FAILED
+    says = "stopped by an error" if found.life is Life.STOPPED and has_failed else _LIVES[found.life]
+    if found.life is Life.RUNNING:
+        return says
+    return f"{says}; {_CONTINUES if found.planned >= 0 else _BEGINS}"
+
+
+def _versions(found: CheckpointStatus) -> str:
+    return " on ".join(
+        f"{name} {version}"
+        for name, version in (("penstock", found.penstock), ("Spark", found.spark))
+        if version
+    )
 
 
 def _progress(found: CheckpointStatus) -> str:

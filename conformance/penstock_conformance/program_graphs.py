@@ -40,7 +40,9 @@ def pipeline_of_program(path: Path, arguments: Sequence[str] = ()) -> Pipeline:
             if path.suffix == ".sql":
                 from penstock.sql.jobs.running import make_job
 
-                make_job(str(path), arguments).start()
+                if (pipeline := make_job(str(path), arguments).pipeline) is not None:
+                    pipeline.to_graph()  # As below.
+                    return pipeline
             else:
                 runpy.run_path(str(path), run_name="__main__")
         except _Found as found:

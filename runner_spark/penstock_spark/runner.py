@@ -100,6 +100,13 @@ class SparkRunner(PipelineRunner):
         given = self.arguments.get("spark", options.view_as(SparkOptions).session())
         return element_type_of(source, existing_session() if given is None else given, where)
 
+    def reads_this_disk(self, options: PipelineOptions) -> bool:
+        """True if Spark certainly reads a path without a scheme on a disk of this machine; starts nothing."""
+        from penstock_spark.runs.open_session import session_options
+        from penstock_spark.session.session import reads_this_disk
+
+        return reads_this_disk(session_options(self._settings(options), self.local_only))
+
     def start_engine(self, options: PipelineOptions) -> None:
         """Starts the session that a run with these options takes."""
         from penstock_spark.runs.open_session import OpenSession

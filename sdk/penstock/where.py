@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 _LIBRARY_FOLDER = os.path.dirname(os.__file__) + os.sep
@@ -47,8 +50,29 @@ def _cell_of(file: str) -> str | None:
     return f"{named[0].lower()} {named[1]}" if named else None
 
 
+_stated: ContextVar[Location | None] = ContextVar("stated", default=None)
+
+
+@contextmanager
+def stated(location: Location) -> Iterator[None]:
+    """Within the block, `find_caller` returns a line of a text that is not Python, such as a statement of SQL.
+
+    >>> with stated(Location("/home/me/job.sql", 12)):
+    ...     print(find_caller())
+    job.sql:12
+    """
+    token = _stated.set(location)
+    try:
+        yield
+    finally:
+        _stated.reset(token)
+
+
 def find_caller() -> Location | None:
     """Returns the innermost line on the stack that the user wrote; None if there is none, as in a Spark worker."""
+    found = _stated.get()
+    if found is not None:
+        return found
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename

@@ -540,7 +540,7 @@ SUBJECT = Subject(
                 """,
             see="""
                 penstock.error.RunnerError: line 3 of /data/goals/1.csv does not fit the columns: the field 'points' is not of type BIGINT
-                  at step 'Insert totals/Query' (game.py:4)
+                  at step 'Insert totals/Query' (job.sql:5)
                   hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark truncates such records or fills them
                 """,
             files={

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import penstock
+from penstock.utils import clock
 from penstock_conformance import controlling
 from penstock_conformance.command import BAD_INPUT, main
 from penstock_spark.checkpoints.custody.folder import open_at
@@ -167,6 +168,50 @@ def test_an_update_starts_a_program_that_fits_and_nothing_else(
     assert sorted(location.rglob("*")) == before
 
 
+JOB = """
+CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP, WATERMARK FOR at AS at)
+WITH (format = 'json', path = '/data/goals');
+CREATE TABLE teams (team STRING) WITH (format = 'json', path = '/data/teams');
+CREATE TABLE totals (team STRING, PRIMARY KEY (team) NOT ENFORCED)
+WITH (connector = 'database', url = 'sqlite:////data/game.db', 'table' = 'totals');
+INSERT INTO teams
+SELECT team FROM goals WHERE points > 0 GROUP BY team, TUMBLE(at, INTERVAL '1' MINUTE) HAVING {windowed} > 1
+EMIT AFTER WATERMARK;
+INSERT INTO totals SELECT team FROM goals GROUP BY team HAVING {total} > 1;
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {"windowed": "MAX(points)"},
+            "'Insert teams/Group' has another CombineFn\n    - sum of BIGINT\n    + max of BIGINT",
+        ),
+        ({"windowed": "SUM(points) + COUNT(*)"}, "    - sum of BIGINT\n    + sum of BIGINT, count\n"),
+        ({"total": "COUNT(points)"}, "'Insert totals/Group' has another CombineFn\n    - sum of BIGINT\n"),
+        ({"total": "SUM(DISTINCT points)"}, "+ count of rows, sum of distinct BIGINT"),
+        ({"total": "2 * SUM(points + 1)"}, ""),
+        ({}, ""),
+    ],
+    ids=str,
+)
+def test_a_job_in_sql_with_other_aggregates_does_not_fit_its_checkpoint(
+    tmp_path: Path, change: dict[str, str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, location = tmp_path / "job.sql", tmp_path / "checkpoint"
+    before = {"windowed": "SUM(points)", "total": "SUM(points)"}
+    program.write_text(JOB.format(**before))
+    checkpoint_of(program, location)
+    program.write_text(JOB.format(**{**before, **change}))
+    status, out, err = run(capsys, "update", location, program, "--check", "--arguments", "--mode=streaming")
+    if says:
+        assert status == BAD_INPUT
+        assert says in err
+    else:
+        assert (status, out) == (0, "the program fits the checkpoint, and changes nothing in it\n")
+
+
 def test_a_batch_cannot_update_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program, location = tmp_path / "program.py", tmp_path / "checkpoint"
     program.write_text(PROGRAM.format(options="options=PipelineOptions()", label="Group"))
@@ -181,7 +226,7 @@ def test_the_status_has_the_runs_of_the_checkpoint_the_last_one_first(
     place: DiskPlace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     minute = 60_000_000
-    begun = RunRecord(1, "scores", 0, 90 * minute, "DONE", "1", "4.1.0", 12_345, 0, 7)
+    begun = RunRecord(1, "scores", 0, 90 * minute, "DONE", "1", "4.1.0", 12_345, 0, 7, dropped=31)
     failed = RunRecord(2, "scores", 100 * minute, 101 * minute, "FAILED", error="ValueError in 'Parse'")
     died = RunRecord(3, "scores", 200 * minute, 200 * minute, "RUNNING")
     for record in (begun, failed, died):
@@ -189,7 +234,7 @@ def test_the_status_has_the_runs_of_the_checkpoint_the_last_one_first(
     status, out, _ = run(capsys, "status", place.location)
     assert status == 0
     header, *rows = out.partition("\nruns\n")[2].splitlines()
-    assert header.split() == ["number", "began", "time", "end", "rows", "micro-batches", "error"]
+    assert header.split() == ["number", "began", "time", "end", "rows", "dropped", "micro-batches", "error"]
     assert [row.split("  ")[1].strip() for row in rows] == ["3", "2", "1"]
     assert "died" in rows[0]
     assert "1970-01-01 01:40:00" in rows[1]
@@ -197,7 +242,7 @@ def test_the_status_has_the_runs_of_the_checkpoint_the_last_one_first(
     assert "ValueError in 'Parse'" in rows[1]
     assert "1 h 30 min" in rows[2]
     assert "12.3 k" in rows[2]
-    assert "0 to 7" in rows[2]
+    assert rows[2].split("k")[1].split() == ["31", "0", "to", "7"]
     _, out, _ = run(capsys, "status", place.location, "--json")
     assert [(each["claim"], each["state"]) for each in json.loads(out)["runs"]] == [
         (1, "DONE"),
@@ -209,6 +254,41 @@ def test_the_status_has_the_runs_of_the_checkpoint_the_last_one_first(
 def test_the_last_run_that_lives_has_not_died(
     place: DiskPlace, lease: Lease, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begin_record(place, RunRecord(lease.number, "scores", 0, 0, "RUNNING"))
+    hour_ago = clock.micros() - 3_660_000_000
+    begin_record(place, RunRecord(lease.number, "scores", hour_ago, hour_ago, "RUNNING"))
     _, out, _ = run(capsys, "status", place.location, "--json")
     assert [each["state"] for each in json.loads(out)["runs"]] == ["RUNNING"]
+    # It runs until now, whenever it last wrote.
+    assert "  1 h 1 min  running" in run(capsys, "status", place.location)[1]
+
+
+def test_the_status_counts_the_micro_batches_that_a_dead_run_has_not_noted(
+    place: DiskPlace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin_record(place, RunRecord(1, "scores", 0, 0, "DONE", "1", "4.1.0", 12, 0, 4))
+    lease = take_lease(place, this_holder("second"), timing=Timing(0.02, 0.3))
+    begin_record(place, RunRecord(lease.number, "scores", 0, 0, "RUNNING"))
+    lease.release()
+    for log, last in (("offsets", 7), ("commits", 6)):
+        for number in range(last + 1):
+            place.inside("spark").inside(log).write(str(number), b'v1\n{"batchTimestampMs":0}\n{}')
+    [first, second] = json.loads(run(capsys, "status", place.location, "--json")[1])["runs"]
+    assert (first["first_batch"], first["last_batch"]) == (0, 4)
+    assert (second["state"], second["first_batch"], second["last_batch"]) == ("DIED", 5, 6)
+
+
+def test_the_status_of_a_checkpoint_whose_only_run_has_failed_before_its_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = DiskPlace(tmp_path / "checkpoint")
+    lease = take_lease(place, this_holder("first"), timing=Timing(0.02, 0.3))
+    failed = RunRecord(lease.number, "first", 0, 0, "FAILED", error="OSError at step 'Write'", rows=0)
+    begin_record(place, failed)
+    lease.release()
+    status, out, _ = run(capsys, "status", place.location)
+    assert status == 0
+    says = "stopped by an error; no micro-batch has begun, so its program starts from the beginning\n"
+    assert f"state          {says}" in out
+    assert "micro-batches  none yet\n" in out
+    assert "OSError at step 'Write'" in out
+    assert not {"mode", "written by", "sources"} & {line.partition("  ")[0] for line in out.splitlines()}

@@ -150,8 +150,7 @@ def stream(
         counted=frozenset(map(int, PER_SECOND)),
         places={"Parse": "at step 'Parse' (scores.py:41)"},
         settings={"penstock": "0.1.0", "shards": "4", "mode": "streaming", "live_token": HIDDEN},
-        claim=3,
-        versions=("0.1.0", "4.1.0"),
+        record=RunRecord(3, "4f1c09a2b7de", began, began, "RUNNING", "0.1.0", "4.1.0"),
     )
     player, seen = ReferenceEngine(GroupingMachine(windowing(), CombineFn.from_callable(sum))), StreamFacts()
     dropped, told, clock = 0, {}, began

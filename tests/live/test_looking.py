@@ -245,13 +245,20 @@ def test_keys_state_and_time_are_spread_over_the_shards_of_a_grouping_and_its_le
 
 
 def test_a_snapshot_has_the_runs_of_its_checkpoint_and_this_one_last() -> None:
-    about = replace(ABOUT, claim=2, versions=("0.1.0", "4.1.0"))
+    about = replace(ABOUT, record=RunRecord(2, "r", 0, 0, "RUNNING", "0.1.0", "4.1.0"))
+    dropped = {
+        (COUNTERS, "Sum", "penstock", "elements_dropped_as_late"): 3,
+        (COUNTERS, "All", "penstock", "elements_dropped_after_last_pane"): 2,
+        (COUNTERS, "All", "penstock", "elements_rejected"): 9,
+    }
     earlier = RunRecord(1, "before", 0, 5, "CANCELLED")
     seen = replace(with_progress(StreamFacts(), report(7), about), runs=(earlier,))
-    now = stream_snapshot(about, seen, "FAILED", shards(), {}, 100, ValueError("7 at step 'Sum' (a.py:1)"))
+    error = ValueError("7")
+    now = stream_snapshot(about, seen, "FAILED", shards(), dropped, 100, error)
     [before, own] = now.runs
     assert before == earlier
     assert (own.claim, own.state, own.rows, own.first_batch, own.last_batch) == (2, "FAILED", 10, 7, 7)
+    assert (own.dropped, own.seen_micros, own.error) == (5, 100, "ValueError")
     # A checkpoint that goes with its run has no history.
     assert stream_snapshot(ABOUT, seen, "RUNNING", shards(), {}, 100).runs == ()
 

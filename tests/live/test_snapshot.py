@@ -35,9 +35,9 @@ def test_the_end_of_time_is_a_word_in_json_and_a_label_may_be_the_same_word() ->
         ("", "not the snapshot of a run"),
         ("[]", "not the snapshot of a run"),
         ('{"a": 1}', "not the snapshot of a run"),
-        ('{"penstock_snapshot": 99}', "has the format 99, and this version of penstock reads the format 3"),
-        ('{"penstock_snapshot": 3, "name": "a"}', "is damaged"),
-        ('{"penstock_snapshot": 3, "unknown": 2}', "is damaged"),
+        ('{"penstock_snapshot": 99}', "has the format 99, and this version of penstock reads the format 4"),
+        ('{"penstock_snapshot": 4, "name": "a"}', "is damaged"),
+        ('{"penstock_snapshot": 4, "unknown": 2}', "is damaged"),
     ],
 )
 def test_what_is_no_snapshot_or_one_of_another_version_is_refused_with_a_hint(text: str, said: str) -> None:

@@ -75,23 +75,58 @@ class Passing(clock.Clock):
         return self.now
 
 
-def test_a_run_writes_its_record_once_a_minute_and_a_full_disk_does_not_end_it(tmp_path: Path) -> None:
+def test_a_run_writes_its_record_often_at_first_and_a_full_disk_does_not_end_it(tmp_path: Path) -> None:
     place, passing = DiskPlace(tmp_path), Passing()
+
+    def now(state: str = PipelineState.RUNNING) -> RunRecord:
+        return replace(record(1, state), rows=round(passing.now))
+
     with clock.replace_clock(passing):
-        own = OwnRecord(place, lambda state: replace(record(1, state), rows=round(passing.now)))
-        own.begin()
-        passing.now += EVERY_SECONDS - 1
-        own.keep()
-        assert read_records(place)[0].rows == 100
-        passing.now += 1
-        own.keep()
-        assert read_records(place)[0].rows == 160
-        own.write(PipelineState.DRAINED)
+        own = OwnRecord(now())
+        own.keep(now)
+        assert not place.names(), "it has claimed no checkpoint yet"
+        own.begin(place, 7)
+        assert [each.claim for each in read_records(place)] == [7]
+        written = []
+        for _ in range(20):
+            passing.now += 1
+            own.keep(lambda: replace(now(), claim=7))
+            written.append(read_records(place)[0].rows)
+        assert sorted(set(written)) == [101, 102, 104, 108, 108 + EVERY_SECONDS, 108 + 2 * EVERY_SECONDS]
+        own.write(lambda: replace(now(PipelineState.DRAINED), claim=7))
         assert read_records(place)[0].state == "DRAINED"
         (tmp_path / "file").write_text("not a folder")
-        broken = OwnRecord(DiskPlace(tmp_path / "file"), lambda state: record(1, state))
-        assert broken.begin() == ()
-        broken.write(PipelineState.FAILED)
+        broken = OwnRecord(now())
+        broken.begin(DiskPlace(tmp_path / "file"), 1)
+        assert broken.earlier == ()
+        broken.write(lambda: now(PipelineState.FAILED))
+
+
+def test_a_run_that_fails_before_it_begins_notes_that_and_one_that_has_ended_keeps_its_end(
+    tmp_path: Path,
+) -> None:
+    place = DiskPlace(tmp_path)
+    early = OwnRecord(record(0))
+    early.begin(place, 1)
+    early.note_failed_start(PipelineState.FAILED, "ValueError at step 'Write'")
+    ended = OwnRecord(record(0))
+    ended.begin(place, 2)
+    ended.write(lambda: record(2, PipelineState.CANCELLED))
+    ended.note_failed_start(PipelineState.FAILED, "KeyError")
+    assert [(each.claim, each.state, each.error) for each in read_records(place)] == [
+        (1, "FAILED", "ValueError at step 'Write'"),
+        (2, "CANCELLED", ""),
+    ]
+
+
+def test_a_record_without_dropped_elements_is_read(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path)
+    begin_record(place, replace(record(3), dropped=4))
+    path = tmp_path / RUNS / "000003.json"
+    written: dict[str, Any] = json.loads(path.read_text())
+    assert written.pop("dropped") == 4
+    path.write_text(json.dumps(written))
+    assert read_records(place) == (record(3),)
 
 
 def test_the_size_of_a_checkpoint_is_measured_now_and_then(tmp_path: Path) -> None:

@@ -288,7 +288,7 @@ class Driver:
                 raise AssertionError(f"{self.process.name} begins while {other.process.name} runs")
 
     def _started(self, shape: Shape, session: Any) -> Any:
-        flags = [f"--checkpoint_location={CHECKPOINT}"]
+        flags = [f"--checkpoint_location={CHECKPOINT}", "--progress=off"]
         if self.takes_over:
             flags.append("--take_over")
         flags += [f"--drop_state={label}" for label in self.simulation.given_up(self.life.shape)]

@@ -346,5 +346,6 @@ STAND_INS: list[tuple[Any, str, Any]] = [
     (native_stream, "lower_to_schema", columns_for),
     (native_stream, "DataFrame", Stream),
     (native_stream, "_no_rows", lambda frame, like: frame),
+    (native_stream, "_counted", lambda frame, name: frame),
 ]
 """What the lowering of native streams calls of Spark."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -347,6 +348,29 @@ def test_a_function_that_raises_shows_its_call_and_its_own_lines(
     flags = ["--mode=batch", "--show_elements_in_errors"]
     assert main(["sql", str(tmp_path / "job.sql"), *flags]) == 2
     assert capsys.readouterr().err.endswith(f"{expected}; the element is ('red', 3)\n")
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+@pytest.mark.parametrize(
+    ("expression", "what"),
+    [("points / (points - 3)", "divides by zero"), ("CAST(team AS INT)", "cannot cast a value")],
+)
+def test_an_error_of_a_run_names_the_line_of_its_statement(
+    spark: Any, tmp_path: Path, mode: str, expression: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z")
+    (tmp_path / "job.sql").write_text(
+        f"""{GOALS.format(folder=tmp_path)}
+CREATE TABLE results (n STRING) WITH (format = 'json', path = '{tmp_path}/results');
+INSERT INTO results
+SELECT CAST({expression} AS STRING) AS n
+FROM goals;"""
+    )
+    assert main(["sql", str(tmp_path / "job.sql"), f"--mode={mode}", "--available_now"]) == 2
+    shown = capsys.readouterr().err
+    assert what in shown
+    # The step that writes has the line of INSERT, and the query has the line of SELECT.
+    assert re.search(r"'Write results/Write' \(job\.sql:6\)|'Insert results/\w+' \(job\.sql:7\)", shown)
 
 
 def test_an_aggregate_that_raises_shows_its_declaration(

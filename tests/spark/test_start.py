@@ -84,8 +84,9 @@ def test_a_stream_tells_that_spark_starts_and_no_property_is_in_the_list_of_proc
     command = [*program, f"--spark_conf_file={secrets}", "--spark_conf=spark.my.token=hunter2"]
     with _begun(command, temporary) as process:
         said, seen = _watched(process)
-    told, passwords, runs = said.splitlines()
+    told, ended, passwords, runs = said.splitlines()
     assert told == "penstock: starting Spark"
+    assert ended.startswith("penstock: done in ")
     assert passwords == "hunter2 = \\é hunter2 = \\é"
     assert runs.startswith("runs ")
     assert len([line for line in seen if "org.apache.spark" in line]) >= 1

@@ -260,6 +260,67 @@ def test_the_jobs_of_the_examples_are_bound(
     assert sum(label.startswith("Write ") for label in labels) == path.read_text().count("\nINSERT INTO")
 
 
+@pytest.mark.parametrize(
+    ("table", "query", "mode"),
+    [
+        ("", "SELECT team FROM shots WINDOWS EMIT AFTER WATERMARK", "batch"),
+        ("max_files_per_batch = 1", "SELECT team FROM shots WINDOWS EMIT AFTER WATERMARK", "batch"),
+        ("max_files_per_batch = 1", "SELECT team FROM shots WINDOWS", None),
+        (
+            "max_files_per_batch = 1",
+            "SELECT team FROM shots WINDOWS EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS",
+            None,
+        ),
+        ("arrival_time = 'at'", "SELECT team FROM shots WINDOWS EMIT AFTER WATERMARK", None),
+        (
+            "max_files_per_batch = 1",
+            "SELECT g.team, g.at FROM goals AS g JOIN shots AS s ON g.team = s.team EMIT WHEN WATERMARK PAST at",
+            None,
+        ),
+        (
+            "max_files_per_batch = 1",
+            "SELECT COUNT(*) AS n FROM shots GROUP BY TUMBLE(Sys.MTime, INTERVAL '1' MINUTE) EMIT AFTER WATERMARK",
+            None,
+        ),
+    ],
+)
+def test_a_query_over_a_table_without_a_watermark_may_wait_for_none(
+    table: str, query: str, mode: str | None
+) -> None:
+    declared = (
+        f"CREATE TABLE shots (team STRING, at TIMESTAMP) WITH (format = 'json', path = '/shots', {table});"
+    )
+    windows = "GROUP BY team, TUMBLE(at, INTERVAL '1' MINUTE)"
+    text = f"{GOALS}{declared.replace(', )', ')')} {query.replace('WINDOWS', windows)}"
+    assert bind_job(Script(text), {} if mode is None else {"mode": mode})
+
+
+def test_steps_are_of_the_lines_of_their_statements(tmp_path: Path) -> None:
+    text = f"""{GOALS}
+CREATE MATERIALIZED VIEW known AS
+
+  SELECT * FROM goals WHERE team IS NOT NULL;
+INSERT INTO totals
+SELECT team, points FROM known;"""
+    (tmp_path / "job.sql").write_text(text)
+    lines = {
+        step.label.partition("/")[0]: str(step.location)
+        for step in pipeline_of_program(tmp_path / "job.sql").to_graph().steps
+    }
+    assert lines == {
+        "Table goals": "job.sql:1",
+        "View known": "job.sql:7",
+        "Insert totals": "job.sql:9",
+        "Write totals": "job.sql:8",
+    }
+    # A text without a name is in a program, whose line says more.
+    job = Job(text)
+    assert job.pipeline is not None
+    assert {str(step.location).partition(":")[0] for step in job.pipeline.to_graph().steps} == {
+        "test_jobs.py"
+    }
+
+
 def test_update_and_graph_find_the_pipeline_that_inserts(tmp_path: Path) -> None:
     (tmp_path / "goals").mkdir()
     (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 
 from penstock.diagrams.steps import steps_of
 from penstock.metrics.execution import ELEMENTS, Snapshot, take_out
@@ -17,8 +18,10 @@ from penstock_spark.live.elements import (
     add_counts,
     choose_counts_for_rate,
     composites_of,
+    edges_into,
     elements_of,
     flows_of,
+    flows_of_sinks,
 )
 from penstock_spark.live.settings import machine_facts, settings_of
 from penstock_spark.live.snapshot import RunSnapshot, Stages
@@ -65,7 +68,7 @@ class BatchSnapshots:
         plan: Its plan.
         settings: Its options.
         tag: The tag of its jobs.
-        is_watched: Whether its workers count the elements of all steps, and not only those of sources.
+        is_watched: Whether its workers count the elements of all steps, and not only those of sources and sinks.
 
     Attributes:
         counted: The edges whose elements its workers count.
@@ -78,17 +81,19 @@ class BatchSnapshots:
         self._plan = plan
         self._name = settings.app_name or ""
         self._tag = tag
+        self._asks_at_end = settings.progress == "always"
         self._began_micros = clock.micros()
         self._stages: SparkStages | None = None
         self._state = PipelineState.RUNNING
         self._failure: BaseException | None = None
         self._ended_micros: int | None = None
         self._last: tuple[Stages, int, int] | None = None
-        self._flows = flows_of(plan.graph) if is_watched else ()
-        self._composites = composites_of(self._flows)
+        sinks = flows_of_sinks(plan.graph)
+        self._flows = flows_of(plan.graph) if is_watched else sinks
+        self._composites = composites_of(self._flows) if is_watched else ()
         self._scanned: frozenset[int] = frozenset().union(*(stage.scanned_edges for stage in plan.stages))
-        made = (stage.made_edges for stage in plan.stages) if is_watched else ()
-        self.counted = self._scanned.union(*made)
+        made: frozenset[int] = frozenset().union(*(stage.made_edges for stage in plan.stages))
+        self.counted = self._scanned | (made if is_watched else made & edges_into(sinks))
         self._totals = Totals(self.counted)
         # The thread of the run counts at its end, when another thread may still look.
         self._counting = threading.Lock()
@@ -105,9 +110,12 @@ class BatchSnapshots:
         self._state, self._failure, self._ended_micros = state, failure, clock.micros()
 
     def look(self) -> RunSnapshot:
-        """Returns the present state of the run; asks Spark, unless the first look comes after the end of the run."""
+        """Returns the present state of the run.
+
+        It does not ask Spark if the first look comes after the end of the run, and the end is not told.
+        """
         context = self._context
-        if self._ended_micros is None:
+        if self._ended_micros is None or (self._last is None and self._asks_at_end):
             self._count()
             if self._stages is None:
                 self._stages = stages_in(context.spark, self._tag)
@@ -141,7 +149,10 @@ class BatchSnapshots:
             if self._state == PipelineState.FAILED
             else (),
             throughput=self._note_rows(rows or None, now_micros),
-            sinks=sinks_of(steps, elements),
+            sinks=tuple(
+                replace(sink, elements_in=context.counted_columns.get(sink.label, sink.elements_in))
+                for sink in sinks_of(steps, elements)
+            ),
             settings=facts,
             spark_page=page,
         )

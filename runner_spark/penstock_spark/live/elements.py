@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from penstock.graph import Graph
+from penstock.graph import Graph, Write
 
 RATE_SECONDS = 10.0
 """A rate is of so long a time, or of a longer one if little happens."""
@@ -71,6 +71,17 @@ def flows_of(graph: Graph) -> tuple[Flow, ...]:
         )
         for step in graph.steps
     )
+
+
+def flows_of_sinks(graph: Graph) -> tuple[Flow, ...]:
+    """Returns the edges of the steps that write, which the workers of every run count."""
+    sinks = {step.label for step in graph.steps if isinstance(step.primitive, Write)}
+    return tuple(flow for flow in flows_of(graph) if flow.label in sinks)
+
+
+def edges_into(flows: Iterable[Flow]) -> frozenset[int]:
+    """Returns the edges that steps read as their main inputs."""
+    return frozenset(edge for flow in flows for edge in flow.inputs)
 
 
 def composites_of(flows: Sequence[Flow]) -> tuple[Flow, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
+from penstock.runners.runner import PipelineState
 from penstock_spark.live.formatting import (
     escape_control_characters,
     format_count,
@@ -19,6 +20,7 @@ SILENT_SECONDS = 1.0
 LINE_SECONDS = (10.0, 30.0, 60.0)
 """The times at which a run that is not on a terminal prints a line; the last one repeats."""
 
+_SINKS_SHOWN = 5
 _BAR_WIDTH = 24
 _DOING_WIDTH = 40
 
@@ -68,13 +70,46 @@ def render_line(now: RunSnapshot) -> str:
 
 
 def render_last_line(now: RunSnapshot) -> str:
-    """Says in one line how a batch ended.
+    """Says in one line how a run ended, what it has read, and what each of its sinks has taken, as far as is known.
 
-    >>> render_last_line(RunSnapshot("", "", "batch", "DONE", 0, 9_000_000, rows_in=12_000))
+    >>> from dataclasses import replace
+    >>> from penstock.diagrams.steps import StepView
+    >>> from penstock_spark.live.snapshot import GroupingNow, SinkNow
+    >>> done = RunSnapshot("", "", "batch", "DONE", 0, 9_000_000, rows_in=12_000)
+    >>> render_last_line(done)
     'done in 9.0 s, 12.0 k rows read'
+    >>> render_last_line(replace(done, rows_in=1, sinks=(SinkNow("Sums", 3), SinkNow("Other"), SinkNow("Totals", 2))))
+    "done in 9.0 s, 1 row read, 3 written by 'Sums', 2 written by 'Totals'"
+    >>> sums, totals = GroupingNow("Sum", 1, open_windows=2, dropped=1), GroupingNow("Total", 1, open_windows=9)
+    >>> steps = (StepView("Sum", "CombinePerKey", windowing="FixedWindows"), StepView("Total", "GroupByKey"))
+    >>> render_last_line(replace(done, mode="streaming", steps=steps, groupings=(sums, totals)))
+    'done in 9.0 s, 12.0 k rows read, 1 dropped as late, 2 windows still open'
     """
-    rows = f", {format_count(now.rows_in)} rows read" if now.rows_in is not None else ""
-    return f"{now.state.lower()} in {format_seconds(now.seconds)}{rows}"
+    parts = [f"{now.state.lower()} in {format_seconds(now.seconds)}"]
+    if now.rows_in is not None:
+        parts.append(f"{_count_of(now.rows_in, 'row')} read")
+    known = [(sink.label, sink.elements_in) for sink in now.sinks if sink.elements_in is not None]
+    if not known and len(now.sinks) == 1 and now.rows_out is not None:
+        known = [(now.sinks[0].label, now.rows_out)]
+    parts += [
+        f"{format_count(count)} written by {escape_control_characters(label.removesuffix('/Write'))!r}"
+        for label, count in known[:_SINKS_SHOWN]
+    ]
+    if len(known) > _SINKS_SHOWN:
+        rest = sum(count for _, count in known[_SINKS_SHOWN:])
+        parts.append(f"{format_count(rest)} by {len(known) - _SINKS_SHOWN} more")
+    if rejected := sum(source.rejected for source in now.sources):
+        parts.append(f"{format_count(rejected)} rejected")
+    if dropped := sum(grouping.dropped for grouping in now.groupings):
+        parts.append(f"{format_count(dropped)} dropped as late")
+    ending = {step.label for step in now.steps if step.windowing not in ("", "GlobalWindows")}
+    if still_open := sum(each.open_windows or 0 for each in now.groupings if each.label in ending):
+        parts.append(f"{_count_of(still_open, 'window')} still open")
+    return ", ".join(parts)
+
+
+def _count_of(count: float, noun: str) -> str:
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def _details(now: RunSnapshot, stages: Stages) -> list[str]:
@@ -101,19 +136,21 @@ class Bar:
     Args:
         out: The terminal.
         columns: Returns its width.
+        tells_end: Whether it speaks of the good end of a run that was over before the bar was drawn.
     """
 
-    def __init__(self, out: TextIO, columns: int) -> None:
+    def __init__(self, out: TextIO, columns: int, tells_end: bool = False) -> None:
         self._out = out
         self._columns = columns
+        self._tells_end = tells_end
         self._is_drawn = False
 
     def show(self, now: RunSnapshot) -> None:
         """Draws the bar over the last one; at the end, a line takes its place."""
         if now.is_over:
-            if self._is_drawn:
+            if self._is_drawn or (self._tells_end and now.state == PipelineState.DONE):
                 self._out.write(f"\r\x1b[2Kpenstock: {render_last_line(now)}\n")
-                self._is_drawn = False  # The end may be shown twice.
+                self._is_drawn = self._tells_end = False  # The end may be shown twice.
         elif now.seconds >= SILENT_SECONDS:
             prefix = "penstock: "
             self._out.write(f"\r\x1b[2K{prefix}{render_bar(now, self._columns - len(prefix) - 1)}")
@@ -131,6 +168,7 @@ class Lines:
         out: Where the lines go.
         told: Makes the line of a snapshot.
         seconds: The times at which to print a line; the last is the interval from then on.
+        tells_end: Whether it speaks of the good end of a run that was over before the first line.
     """
 
     def __init__(
@@ -138,19 +176,21 @@ class Lines:
         out: TextIO,
         told: Callable[[RunSnapshot], str] = render_line,
         seconds: tuple[float, ...] = LINE_SECONDS,
+        tells_end: bool = False,
     ) -> None:
         self._out = out
         self._told = told
         self._seconds = seconds
+        self._tells_end = tells_end
         self._next = seconds[0]
         self._number = 0
 
     def show(self, now: RunSnapshot) -> None:
         """Prints a line if it is time for one."""
         if now.is_over:
-            if self._number:
+            if self._number or (self._tells_end and now.state == PipelineState.DONE):
                 self._write(render_last_line(now))
-                self._number = 0  # The end may be shown twice.
+                self._number, self._tells_end = 0, False  # The end may be shown twice.
         elif now.seconds >= self._next:
             self._write(self._told(now))
             self._number += 1

@@ -18,7 +18,7 @@ from penstock_spark.live.history import Firing, History, Line
 from penstock_spark.live.pace import Pace
 from penstock_spark.live.throughput import Span, Throughput
 
-FORMAT = 3
+FORMAT = 4
 """The version of the JSON."""
 
 END = "end"

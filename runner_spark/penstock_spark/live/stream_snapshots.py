@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from penstock.diagrams.steps import StepView
@@ -66,7 +67,7 @@ class RunFacts:
         first_source: The number of sources that Spark reads itself, which come before them.
         is_live: True if its clock is the machine's.
         counts_panes: Whether its workers count panes.
-        flows: The edges of its steps, if its workers count elements; else none.
+        flows: The edges of its steps, if its workers count elements; else the edges of the steps that write.
         composites: The edges of its composites, likewise.
         counted: The edges that they count.
         native_grouping: The label of the grouping that Spark does on its own and that waits for the watermark, if there
@@ -77,8 +78,8 @@ class RunFacts:
         limited: The sources of which a micro-batch may read only a part of what is there.
         settings: The options, and facts about the machine, that a view shows.
         spark_page: The address of the page that Spark itself has; empty if there is none.
-        claim: The number of the run's claim to its checkpoint; 0 without one.
-        versions: The versions of penstock and of Spark.
+        record: The record of the run, as it began; None if its checkpoint goes with it.
+        written_by_spark: The edge that Spark writes without Python, if there is one.
     """
 
     name: str
@@ -101,8 +102,8 @@ class RunFacts:
     limited: frozenset[str] = frozenset()
     settings: Mapping[str, str] = field(default_factory=dict)
     spark_page: str = ""
-    claim: int = 0
-    versions: tuple[str, str] = ("", "")
+    record: RunRecord | None = None
+    written_by_spark: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -136,21 +137,33 @@ class StreamFacts:
     runs: tuple[RunRecord, ...] = ()
 
 
-def with_progress(seen: StreamFacts, progress: Mapping[str, Any], about: RunFacts) -> StreamFacts:
-    """Updates `seen` with a micro-batch that Spark has reported."""
+def with_progress(
+    seen: StreamFacts,
+    progress: Mapping[str, Any],
+    about: RunFacts,
+    rows: Mapping[str, int] = MappingProxyType({}),
+) -> StreamFacts:
+    """Updates `seen` with a micro-batch that Spark has reported.
+
+    `rows` has the number of rows that some sources have read: Spark also counts lines that are no records.
+    """
     if "addBatch" not in progress["durationMs"]:
         # Spark also reports that there was nothing to do, with the number of the next micro-batch.
         return seen
     reported = list(progress["sources"])[about.first_source :]
     before = {source.label: source.rows for source in seen.sources}
-    sources = tuple(
-        _source(label, each, before.get(label, 0), label in about.limited)
+    read = [
+        rows.get(label, int(each["numInputRows"] or 0))
         for label, each in zip(about.sources, reported, strict=False)
+    ]
+    sources = tuple(
+        _source(label, each, before.get(label, 0), count, label in about.limited)
+        for label, each, count in zip(about.sources, reported, read, strict=False)
     )
     batch = MicroBatch(
         int(progress["batchId"]),
         _micros_of(progress["timestamp"]),
-        sum(int(each["numInputRows"] or 0) for each in reported),
+        sum(read),
         _durations(progress["durationMs"]),
     )
     if seen.batches and batch.number <= seen.batches[-1].number:
@@ -192,10 +205,11 @@ def _rate(batches: Sequence[MicroBatch]) -> float | None:
     return sum(batch.rows for batch in recent) / (micros / 1_000_000) if micros > 0 else None
 
 
-def _source(label: str, reported: Mapping[str, Any], rows_before: int, is_limited: bool) -> SourceNow:
+def _source(
+    label: str, reported: Mapping[str, Any], rows_before: int, rows: int, is_limited: bool
+) -> SourceNow:
     end, latest = _parts(reported["endOffset"]), _parts(reported.get("latestOffset"))
     behind = [latest[part] - end.get(part, 0) for part in latest]
-    rows = int(reported["numInputRows"] or 0)
     backlog = sum(max(0, each) for each in behind) if behind else _metric(reported, "numFilesOutstanding")
     return SourceNow(
         label,
@@ -370,28 +384,42 @@ def stream_snapshot(
         event_speed=speed,
         sinks=sinks_of(about.steps, elements),
         checkpoint=seen.checkpoint,
-        runs=(*seen.runs, run_record(about, seen, state, at_micros, errors)) if about.claim else (),
+        runs=(*seen.runs, run_record(about, seen, counted, state, at_micros, errors)) if about.record else (),
         settings=about.settings,
         spark_page=about.spark_page,
     )
 
 
 def run_record(
-    about: RunFacts, seen: StreamFacts, state: str, at_micros: int, errors: Iterable[StepError] = ()
+    about: RunFacts,
+    seen: StreamFacts,
+    counted: Snapshot,
+    state: str,
+    at_micros: int,
+    errors: Iterable[StepError] = (),
 ) -> RunRecord:
     """Returns the record of a run for its checkpoint, with its present state."""
-    return RunRecord(
-        about.claim,
-        about.run,
-        about.began_micros,
-        at_micros,
-        state if PipelineState.is_terminal(state) else PipelineState.RUNNING,
-        *about.versions,
-        sum(source.rows for source in seen.sources) if about.sources else None,
-        seen.first_batch,
-        seen.batches[-1].number if seen.batches else None,
-        "; ".join(f"{error.kind} {error.where}".strip() for error in errors),
+    assert about.record is not None
+    dropped = [counted[key] for key in counted if key[0] == COUNTERS and key[2:] in DROPPED.values()]
+    return replace(
+        about.record,
+        seen_micros=at_micros,
+        state=state if PipelineState.is_terminal(state) else PipelineState.RUNNING,
+        rows=sum(source.rows for source in seen.sources) if about.sources else None,
+        first_batch=seen.first_batch,
+        last_batch=seen.batches[-1].number if seen.batches else None,
+        error=describe_errors(errors),
+        dropped=int(sum(dropped)),
     )
+
+
+def describe_errors(errors: Iterable[StepError]) -> str:
+    """Returns errors as the record of a run has them.
+
+    >>> describe_errors([StepError("ValueError", "at step 'Parse'", "Parse"), StepError("OSError", "", "")])
+    "ValueError at step 'Parse'; OSError"
+    """
+    return "; ".join(f"{error.kind} {error.where}".strip() for error in errors)
 
 
 def _waits(source: SourceNow, watermark_micros: int | None, pace: Pace | None) -> str:

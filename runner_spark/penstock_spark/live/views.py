@@ -148,7 +148,10 @@ def views_of(settings: SparkOptions, is_batch: bool, err: TextIO | None = None) 
     if settings.live:
         shown.append(_tree(err))
     elif is_batch and settings.progress != "off" and not is_quiet() and err is not None:
-        shown.append(Bar(err, _columns()) if _is_terminal(err) else Lines(err))
+        tells_end = settings.progress == "always"
+        shown.append(
+            Bar(err, _columns(), tells_end) if _is_terminal(err) else Lines(err, tells_end=tells_end)
+        )
     if settings.live_port is not None:
         token = settings.live_token or _token_of_environment()
         page = _page(settings.live_host or LOOPBACK, settings.live_port, token)

@@ -49,7 +49,9 @@ class Context:
     kept_plan: PlanInState | None = None  # The plan of a stream that its shards keep, if no folder keeps it.
     without: Set[str] = frozenset()  # The optimisations that are switched off.
     recorded: int = 0  # How many elements and panes of each grouping a worker records in a micro-batch.
-    watched: bool = False  # Whether the workers of a stream count panes and elements for the view of the run.
+    watched: bool = False  # Whether workers count panes, and the elements of all steps, for a view.
+    counts_columns: bool = False  # Whether Spark counts the rows that a batch writes without Python.
+    counted_columns: dict[str, int] = field(default_factory=dict)  # These numbers, by the label of the sink.
     sys_path: tuple[str, ...] = ()  # Folders that local workers should import from too.
     scans: dict[str, Source] = field(default_factory=dict)  # The opened sources, by label.
     streams: dict[str, StreamScan] = field(default_factory=dict)  # The opened streams, likewise.

@@ -7,7 +7,8 @@ from collections.abc import Set
 from dataclasses import replace
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 
 from penstock.graph import Read, Write
 from penstock.io.query_source import QuerySource
@@ -157,11 +158,17 @@ def _write(node: WriteNode, context: Context) -> None:
             assert sink.columns is not None
             sink = sink.columns
         frame = reduce(DataFrame.unionAll, [context.frames[reference.stage] for reference in node.sources])
+    rows: Observation | None = None
+    if node.in_columns and context.counts_columns and sink.is_one_job:
+        rows = Observation()
+        frame = frame.observe(rows, F.count(F.lit(1)).alias("count"))
     try:
         if sink.commits_in_tasks:
             written = sink.commit(frame, MicroBatch())
         else:
             written = rerun_if_given_up(frame, lambda rows: sink.commit(rows, MicroBatch()))
         context.written[step.label] = tuple(written)
+        if rows is not None:
+            context.counted_columns[step.label] = rows.get["count"]
     except OSError as error:
         raise make_unwritable_error(error, step.where) from None

@@ -47,7 +47,7 @@ def level_program(
             (),
             steps,
             writers,
-            counted=part.made_edges if context.watched else frozenset(),
+            counted=part.made_edges if context.watched else part.written_edges,
             seed=context.seed,
         ),
         last=len(plan.levels),

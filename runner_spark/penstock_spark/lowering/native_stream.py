@@ -24,7 +24,7 @@ from penstock_spark.lowering.level_programs import summing_program
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark
 from penstock_spark.plan.column_plan import ColumnStream, event_time_field
-from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX
+from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX, ROWS_METRIC, WRITTEN_METRIC
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sinks.column_sinks import parse_spark_schema
@@ -60,12 +60,13 @@ def columns_of(
     times = StreamTimes(read.where, event_time_field(stream), watermark)
     columns = stream.columns
     source = scan.make_columns(find_read_fields(columns, times))
+    if scan.reads_more and checkpoint is not None:
+        source = _counted(source, ROWS_METRIC)
     if columns.is_written:
         [sink] = sinks
         rows = reduce(DataFrame.unionAll, [*(_no_rows(each, source) for each in beats), source])
-        return lower_to_schema(
-            columns, rows, parse_spark_schema(sink.plan.schema), sink.step.where, times
-        ), _nothing
+        written = lower_to_schema(columns, rows, parse_spark_schema(sink.plan.schema), sink.step.where, times)
+        return (written if checkpoint is None else _counted(written, WRITTEN_METRIC)), _nothing
     frame, reader = lower_columns(columns, source, in_order=False, times=times)
     return frame, partial(column_reader, reader)
 
@@ -97,6 +98,11 @@ def sums_of(
     added = add_up(rows.where(F.col(MOVES).isNull()), keys)
     root = TotalsRoot(sums.step.outputs[0].edge, 0, sums.windowing)
     return select(added, (*GROUP_COLUMNS, *NUMBER_COLUMNS)), partial(totals_reader, root)
+
+
+def _counted(frame: DataFrame, name: str) -> DataFrame:
+    """A frame whose rows Spark counts, for its report of a micro-batch."""
+    return frame.observe(name, F.count(F.lit(1)).alias(name))
 
 
 def _no_rows(frame: DataFrame, like: DataFrame) -> DataFrame:

@@ -27,6 +27,12 @@ LAST_MICROS = END_MICROS - LATENESS_MICROS_MAX - SHIFT_MICROS
 AHEAD_METRIC = "penstock_ahead"
 """The metric with the number of elements too far ahead of the clock to move the watermark."""
 
+ROWS_METRIC = "penstock_rows"
+"""The metric with the number of rows of a source, if Spark also reads what are none."""
+
+WRITTEN_METRIC = "penstock_written"
+"""The metric with the number of rows that Spark makes for the sink."""
+
 _END_YEAR = 200_000
 """A year behind all event times: a later watermark is the end of time."""
 

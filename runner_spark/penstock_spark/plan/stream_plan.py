@@ -101,6 +101,11 @@ class Level:
         """The edges whose elements its workers make, and no other level; of a Flatten, a part of them."""
         return edges_of((*self.roots, *self.steps))
 
+    @property
+    def written_edges(self) -> frozenset[int]:
+        """The edges among these that sinks read."""
+        return self.made_edges & {edge for edge, _ in self.sinks}
+
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
-from penstock.metrics.execution import Snapshot, merge_snapshots
+from penstock.metrics.execution import ROWS, Snapshot, merge_snapshots
 from penstock_spark.session.backend import ReportSink, TaskReports
 
 
@@ -38,6 +38,17 @@ def copy_snapshots(told: TaskReports, run: str) -> dict[tuple[str, int, Hashable
     # Tasks that end meanwhile add theirs, and the end of the run takes all out.
     found = {key: held.get(key) for key in list(held) if key[0] == run}
     return {key: snapshot for key, snapshot in found.items() if snapshot is not None}
+
+
+def find_rows(told: TaskReports, run: str) -> dict[int, dict[str, int]]:
+    """Returns how many rows sources have read in each micro-batch that tasks have reported so far, by label."""
+    found: dict[int, dict[str, int]] = {}
+    for (_, _, partition), snapshot in copy_snapshots(told, run).items():
+        for (kind, source, *_), count in snapshot.items():
+            if kind == ROWS and isinstance(partition, tuple):
+                own = found.setdefault(partition[0], {})
+                own[source] = own.get(source, 0) + count
+    return found
 
 
 def forget_steps(told: TaskReports, run: str, steps: Set[str]) -> None:

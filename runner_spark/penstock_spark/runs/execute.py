@@ -39,6 +39,7 @@ from penstock_spark.worker.batch import dumps_with_code
 def execute(plan: Plan, settings: SparkOptions, opened: OpenSession, views: Views = NO_VIEWS) -> SparkResult:
     """Runs a batch plan to its end; sources that were opened to make the plan are not opened again."""
     context = context_for(plan.graph, opened, settings)
+    context.counts_columns = settings.progress == "always"
     looking = BatchSnapshots(context, plan, settings, tag_of(context.run), views.is_watched)
     watch = Watch(looking.look, views.shown, context.run, views.first_seconds)
     try:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 import penstock
 from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
-from penstock.graph import Read
+from penstock.graph import Graph, Read
 from penstock.io.sparkio import DataFrameSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
+from penstock.runners.runner import PipelineState
 from penstock.utils import clock
 from penstock_spark.checkpoints.contract.compare import Signature
 from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_checkpoint
 from penstock_spark.checkpoints.custody.requests import Request
+from penstock_spark.checkpoints.custody.run_records import RunRecord
 from penstock_spark.checkpoints.custody.status import command_run
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.listing import setting_of_listing
@@ -27,10 +30,10 @@ from penstock_spark.files.place import Place
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.frames import check_frames_in_run
 from penstock_spark.formats.registry import check_sink
-from penstock_spark.live.elements import composites_of, flows_of
+from penstock_spark.live.elements import composites_of, edges_into, flows_of, flows_of_sinks
 from penstock_spark.live.server import SendCommand
 from penstock_spark.live.settings import machine_facts, settings_of
-from penstock_spark.live.stream_snapshots import RunFacts
+from penstock_spark.live.stream_snapshots import RunFacts, describe_errors, errors_of
 from penstock_spark.live.views import NO_VIEWS, Page, SnapshotFile, Views
 from penstock_spark.lowering.batch_writer import BatchWriter, is_written
 from penstock_spark.lowering.context import Context
@@ -45,6 +48,7 @@ from penstock_spark.reports.reporting import reports_of
 from penstock_spark.reports.spark_errors import raise_translated, translate
 from penstock_spark.runs.execute import context_for
 from penstock_spark.runs.open_session import OpenSession
+from penstock_spark.runs.own_record import OwnRecord
 from penstock_spark.runs.result import StreamResult
 from penstock_spark.runs.running import StreamRun
 from penstock_spark.session.backends import backend_of
@@ -118,20 +122,60 @@ def _start_query(plan: StreamPlan, context: Context, settings: SparkOptions, vie
     # A temporary folder needs no holder, because no other run knows it.
     run = context.run if settings.checkpoint_location else None
     take_over = bool(settings.take_over)
+    record = _record(context)
+    with _noting_failed_starts(record, plan, context, location):
+        try:
+            checkpoint = open_checkpoint(
+                context.spark,
+                location,
+                signature,
+                dropped,
+                prepare,
+                run,
+                take_over,
+                is_in_sinks,
+                record.begin,
+            )
+        except OSError as error:
+            raise make_unwritable_error(error, f"in the checkpoint {location}") from None
+        try:
+            # Nothing new if the workers were asked before.
+            backend_of(context.spark).check_workers()
+            backend_of(context.spark).check_workers_see(checkpoint.plan_location, location)
+            return _running(plan, context, settings, checkpoint, heartbeat, sinks, writers[0], views, record)
+        except BaseException:
+            checkpoint.release()
+            raise
+
+
+def _record(context: Context) -> OwnRecord:
+    """The record of a run that begins."""
+    now_micros = clock.micros()
+    versions = (penstock.__version__, context.spark.version)
+    state = PipelineState.RUNNING
+    return OwnRecord(RunRecord(0, context.run, now_micros, now_micros, state, *versions, rows=0, dropped=0))
+
+
+@contextmanager
+def _noting_failed_starts(
+    record: OwnRecord, plan: StreamPlan, context: Context, location: str
+) -> Iterator[None]:
+    """Notes the end of a run that fails before its query runs, and raises what made it fail."""
     try:
-        checkpoint = open_checkpoint(
-            context.spark, location, signature, dropped, prepare, run, take_over, is_in_sinks
-        )
-    except OSError as error:
-        raise make_unwritable_error(error, f"in the checkpoint {location}") from None
-    try:
-        # Nothing new if the workers were asked before.
-        backend_of(context.spark).check_workers()
-        backend_of(context.spark).check_workers_see(checkpoint.plan_location, location)
-        return _running(plan, context, settings, checkpoint, heartbeat, sinks, writers[0], views)
-    except BaseException:
-        checkpoint.release()
+        yield
+    except BaseException as error:
+        if isinstance(error, Exception):
+            steps = plan.all_steps
+            told = translate(error, replace(context.surroundings(steps), checkpoint=location))
+            errors = errors_of(told, steps_of(steps), _places(steps))
+            record.note_failed_start(PipelineState.FAILED, describe_errors(errors))
+        else:
+            record.note_failed_start(PipelineState.CANCELLED, "")
         raise
+
+
+def _places(graph: Graph) -> dict[str, str]:
+    return {step.label: step.where for step in graph.steps}
 
 
 def _running(
@@ -143,6 +187,7 @@ def _running(
     sinks: Sequence[StreamSink],
     batch_writer: BatchWriter,
     views: Views,
+    record: OwnRecord,
 ) -> StreamResult:
     _configure(plan, context, checkpoint)
     context.seed = checkpoint.plan["id"]
@@ -167,7 +212,7 @@ def _running(
             view.take_commands(_sender(checkpoint.place) if checkpoint.lease is not None else None)
     if views.is_watched and settings.checkpoint_location:
         shown = (*shown, SnapshotFile(checkpoint.place.replace))
-    about = _about(plan, context, settings, query, views, checkpoint)
+    about = _about(plan, context, settings, query, views, checkpoint, record)
     running: StreamRun | None = None
     try:
         # Once Spark runs the query, there must be an object that can stop it.
@@ -187,6 +232,8 @@ def _running(
                 batch_writer.being_written,
                 find_signals(plan),
                 bool(settings.available_now),
+                record if about.record is not None else None,
+                settings.progress != "off" and not settings.live,
             )
     except BaseException:
         if running is not None:
@@ -214,9 +261,16 @@ def _about(
     query: Query,
     views: Views,
     checkpoint: Checkpoint,
+    record: OwnRecord,
 ) -> RunFacts:
-    flows = flows_of(plan.all_steps) if views.is_watched else ()
-    edges = [part.made_edges for part in plan.parts] + ([plan.sums.made_edges] if plan.sums else [])
+    sinks = flows_of_sinks(plan.all_steps)
+    flows = flows_of(plan.all_steps) if views.is_watched else sinks
+    edges = [part.made_edges if views.is_watched else part.written_edges for part in plan.parts]
+    if plan.sums is not None and views.is_watched:
+        edges.append(plan.sums.made_edges)
+    written_by_spark = plan.columns is not None and plan.columns.is_written
+    if written_by_spark:
+        edges.append(edges_into(sinks))
     backend, version = backend_of(context.spark), str(checkpoint.plan.get("spark", ""))
     facts = machine_facts(version, checkpoint.plan["parallelism"], context.partitions)
     return RunFacts(
@@ -231,17 +285,17 @@ def _about(
         plan.clock is Clock.LIVE,
         views.is_watched,
         flows,
-        composites_of(flows),
+        composites_of(flows) if views.is_watched else (),
         frozenset().union(*edges),
         plan.native_grouping.step.label if plan.native_grouping is not None else None,
         bool(plan.levels) or plan.by_spark is not None,
-        {step.label: step.where for step in plan.all_steps.steps},
+        _places(plan.all_steps),
         None if settings.trigger_interval is None else float(settings.trigger_interval),
         frozenset(reading.spec.origin for reading in query.readings if reading.is_limited),
         {**facts, **settings_of(settings)},
         backend.page if views.is_watched else "",
-        checkpoint.claim,
-        (penstock.__version__, version),
+        record.last if checkpoint.lease is not None else None,
+        edges_into(sinks) if written_by_spark else frozenset(),
     )
 
 

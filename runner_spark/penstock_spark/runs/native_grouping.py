@@ -12,7 +12,7 @@ from penstock.metrics.execution import COUNTERS, Snapshot
 from penstock.utils import clock
 from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.live.stream_snapshots import RunFacts
-from penstock_spark.plan.spark_watermark import AHEAD_METRIC, watermark_micros
+from penstock_spark.plan.spark_watermark import AHEAD_METRIC, ROWS_METRIC, WRITTEN_METRIC, watermark_micros
 from penstock_spark.reports.metrics import GroupingReport, Report, Reports
 from penstock_spark.stream.sources.reading import AHEAD
 
@@ -44,6 +44,22 @@ def native_counts(about: RunFacts, progress: Mapping[str, Any]) -> Snapshot:
     ahead = _observed(progress, AHEAD_METRIC)
     counted = {(label, *DROPPED[DropReason.EXPIRED]): dropped, (source, *AHEAD): ahead}
     return {(COUNTERS, *name): count for name, count in counted.items() if count}
+
+
+def native_rows(about: RunFacts, progress: Mapping[str, Any]) -> dict[str, int]:
+    """The rows of the source in a micro-batch, by its label, if Spark reads more than these."""
+    if ROWS_METRIC not in progress.get("observedMetrics", {}):
+        return {}
+    [source] = about.sources
+    return {source: _observed(progress, ROWS_METRIC)}
+
+
+def native_writes(about: RunFacts, progress: Mapping[str, Any]) -> dict[str, int]:
+    """The rows that Spark has made for the sink in a micro-batch, by the number of its edge."""
+    if WRITTEN_METRIC not in progress.get("observedMetrics", {}):
+        return {}
+    count = _observed(progress, WRITTEN_METRIC)
+    return {str(edge): count for edge in about.written_by_spark}
 
 
 def _observed(progress: Mapping[str, Any], name: str) -> int:

@@ -69,16 +69,8 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
 
     Without `asks_workers`, nothing waits for a core of a cluster, and the caller asks the workers for their Python.
     """
-    master = settings.master_url() or ("local[*]" if local_only else None)
     spark = session_for(
-        SessionOptions(
-            spark=cast("SparkSession | None", settings.session()),
-            master=master,
-            app_name=settings.app_name,
-            conf=settings.properties(),
-            fast_start=bool(settings.fast_start),
-        ),
-        on_start=lambda: print_progress("starting Spark"),
+        session_options(settings, local_only), on_start=lambda: print_progress("starting Spark")
     )
     backend = backend_of(spark)
     check_version(backend.version, "the Spark session")
@@ -94,6 +86,17 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
     if own := settings_of_stores():
         backend.hand_settings(own)
     return spark
+
+
+def session_options(settings: SparkOptions, local_only: bool) -> SessionOptions:
+    """Returns what a pipeline's options say about its session."""
+    return SessionOptions(
+        spark=cast("SparkSession | None", settings.session()),
+        master=settings.master_url() or ("local[*]" if local_only else None),
+        app_name=settings.app_name,
+        conf=settings.properties(),
+        fast_start=bool(settings.fast_start),
+    )
 
 
 _OF_SESSIONS = (SparkSource, DataFrameSource, QuerySource, SparkSink)

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -15,7 +16,7 @@ from penstock.checks.similar_names import hint_at_name
 from penstock.error import RunnerError, refusal
 from penstock.machines.pane_counts import Tally
 from penstock.machines.records import MAX_MICROS
-from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, take_out
+from penstock.metrics.execution import ELEMENTS, ROWS, TALLIES, Snapshot, merge_snapshots, take_out
 from penstock.runners.runner import PipelineState
 from penstock.utils import clock
 from penstock_spark.checkpoints.custody.folder import Checkpoint
@@ -23,6 +24,7 @@ from penstock_spark.checkpoints.custody.requests import CANCEL, DRAIN, SIGNAL, R
 from penstock_spark.checkpoints.custody.run_records import RunRecord
 from penstock_spark.live.checkpoint_size import CheckpointMeter
 from penstock_spark.live.pace import AtWork
+from penstock_spark.live.progress import render_last_line
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import (
     RunFacts,
@@ -38,10 +40,12 @@ from penstock_spark.live.views import View, Watch
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import OpenReading
+from penstock_spark.process.progress import print_progress
 from penstock_spark.reports.metrics import (
     Reports,
     Watermarks,
     find_ended_sources,
+    find_rows,
     forget_reports,
     merge_reports,
     take_reports,
@@ -49,7 +53,7 @@ from penstock_spark.reports.metrics import (
     watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog, is_away, say_cancelled_early, say_still_reading
-from penstock_spark.runs.native_grouping import native_counts, native_reports
+from penstock_spark.runs.native_grouping import native_counts, native_reports, native_rows, native_writes
 from penstock_spark.runs.outside_commands import OutsideCommands
 from penstock_spark.runs.own_record import OwnRecord
 from penstock_spark.runs.stalls import stall_watcher_of
@@ -90,6 +94,8 @@ class StreamRun:
     being_written: Callable[[], int | None] = lambda: None
     signals: frozenset[str] = frozenset()  # The names of the signals that triggers wait for.
     available_now: bool = False  # Whether it ends when it has read what was there at its start.
+    record: OwnRecord | None = None  # What it keeps of itself; None if its checkpoint goes with it.
+    tells_end: bool = False  # Whether it prints a line when it has come to a good end.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -120,8 +126,8 @@ class StreamRun:
         # If a program ended with a running query, Spark would call it while Python shuts down.
         atexit.register(self._end_with_program)
         place = self.checkpoint.place if self.checkpoint.lease is not None else None
-        self._record = OwnRecord(place, self._describe)
-        self._seen = replace(self._seen, runs=self._record.begin())
+        if self.record is not None:
+            self._seen = replace(self._seen, runs=self.record.earlier)
         self._meter: CheckpointMeter | None = None
         if place is not None:
             self._meter = CheckpointMeter(place, self.checkpoint.spark_place.inside("state"))
@@ -251,7 +257,7 @@ class StreamRun:
     def _describe(self, state: str = PipelineState.RUNNING) -> RunRecord:
         """Returns the present record of this run."""
         errors = errors_of(self.failure, self.about.steps, self.about.places)
-        return run_record(self.about, self._seen, state, clock.micros(), errors)
+        return run_record(self.about, self._seen, self._snapshot, state, clock.micros(), errors)
 
     def watermarks(self) -> Watermarks:
         """The watermarks of the last finished micro-batch, by grouping."""
@@ -278,6 +284,9 @@ class StreamRun:
                 # Whatever went wrong: otherwise the program would keep this object, and wait for it at its end.
                 atexit.unregister(self._end_with_program)
                 self._ended_micros = clock.micros()
+                if self.tells_end and self.state in (PipelineState.DONE, PipelineState.DRAINED):
+                    with contextlib.suppress(Exception):
+                        print_progress(render_last_line(self.look()))
                 self.failure_trace = None if self.failure is None else self.failure.__traceback__
                 self._view.end()
                 self._over.set()
@@ -304,7 +313,8 @@ class StreamRun:
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
             self._outside.look()
-            self._record.keep()
+            if self.record is not None:
+                self.record.keep(self._describe)
             if self._is_at_work():
                 continue
             # A dead query looks like an idle one, so this check comes first.
@@ -361,20 +371,27 @@ class StreamRun:
             ]
         for each in (*passed, progress):
             self.context.metrics.see(each)
+        rows = find_rows(self.context.metrics, self.context.run)
         self._fold(self._batch)
         self._reports |= native_reports(self.about.native_grouping, progress)
         self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
         for each in (*passed, progress):
-            self._see(each)
+            self._see(each, rows.get(int(each["batchId"]), {}))
         self._next_batch = self._batch + ("addBatch" in progress["durationMs"])
         return progress
 
-    def _see(self, progress: Mapping[str, Any]) -> None:
-        """Notes Spark's report for the view; a report from another version of Spark must not end the run."""
+    def _see(self, progress: Mapping[str, Any], rows: Mapping[str, int]) -> None:
+        """Notes Spark's report for the view; a report from another version of Spark must not end the run.
+
+        The workers have counted `rows`, by the label of their source.
+        """
         try:
             counted = native_counts(self.about, progress)
             self._snapshot = merge_snapshots(self._snapshot, counted)
-            self._seen = with_progress(self._seen, progress, self.about)
+            known = {**native_rows(self.about, progress), **rows}
+            self._seen = with_progress(self._seen, progress, self.about, known)
+            if written := native_writes(self.about, progress):
+                self._seen = with_elements(self._seen, written, clock.micros(), self.about)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             _LOGGER.debug("a report from Spark was not understood: %r", error)
 
@@ -453,7 +470,8 @@ class StreamRun:
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
         ending = state_at_end(state, self.failure)
-        self._record.write(ending)
+        if self.record is not None:
+            self.record.write(partial(self._describe, ending))
         # After the release, another run may begin.
         self.checkpoint.release()
         self._tell_end(ending)
@@ -477,6 +495,7 @@ class StreamRun:
         metrics, run = self.context.metrics, self.context.run
         taken, tallies = take_out(take_snapshots(metrics, run, batch), TALLIES)
         taken, counted = take_out(taken, ELEMENTS)
+        taken, _ = take_out(taken, ROWS)
         self._snapshot = merge_snapshots(self._snapshot, taken)
         self._reports = merge_reports(self._reports, take_reports(metrics, run, batch))
         self._note(tallies, counted)

@@ -15,7 +15,7 @@ from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import end_first, keep_handlers
 from penstock_spark.session.backend import TIME_ZONE
-from penstock_spark.session.backends import has_lost_server, is_connect, open_remote
+from penstock_spark.session.backends import backend_of, has_lost_server, is_connect, open_remote
 from penstock_spark.session.class_archive import archive_arguments
 from penstock_spark.session.classic.gateway import start_java
 from penstock_spark.session.classic.java_connection import has_context, kill_java
@@ -47,6 +47,9 @@ DEFAULT_MASTER = "local[*]"
 
 _SERVER = "sc:"
 """The beginning of the address of a Spark Connect server, also of one that lacks its slashes."""
+
+_FILE_SYSTEM = "fs.defaultFS"
+"""Hadoop's setting of the file system of paths without a scheme."""
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
@@ -154,12 +157,43 @@ def _checked(spark: SparkSession) -> SparkSession:
     return spark
 
 
+def reads_this_disk(options: SessionOptions) -> bool:
+    """True if the session to run in certainly reads paths without a scheme on this machine's disk; starts nothing."""
+    # Without PySpark, the process has no session.
+    existing = options.spark or (existing_session() if "pyspark" in sys.modules else None)
+    if existing is not None:
+        backend = backend_of(existing)
+        hadoop = backend.hadoop() if backend.is_local else None
+        return hadoop is not None and _is_disk(str(hadoop.configuration.get(_FILE_SYSTEM)))
+    if server_for(options.master) is not None or _is_submitted() or not is_local(_master(options) or ""):
+        return False
+    folders = [os.environ.get("HADOOP_CONF_DIR"), os.environ.get("YARN_CONF_DIR"), configuration_folder()]
+    if any(folder and Path(folder, "core-site.xml").exists() for folder in folders):
+        return False
+    name = f"spark.hadoop.{_FILE_SYSTEM}"
+    return _is_disk(options.conf.get(name) or read_spark_property(name) or "file:///")
+
+
+def _is_disk(file_system: str) -> bool:
+    return file_system.startswith("file:")
+
+
+def _is_submitted() -> bool:
+    """True if spark-submit has already started Java."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _master(options: SessionOptions) -> str | None:
+    """Returns the master of a new session; None if spark-submit knows it."""
+    master = options.master or options.conf.get("spark.master")
+    if master is None and not _is_submitted():
+        master = read_spark_property("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
+    return master
+
+
 def _start(options: SessionOptions) -> SparkSession:
     """Starts a session and its Java process, unless spark-submit has already started Java."""
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    master = options.master or options.conf.get("spark.master")
-    if master is None and not submitted:
-        master = read_spark_property("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
+    submitted, master = _is_submitted(), _master(options)
     conf = {TIME_ZONE: "UTC", FAULT_HANDLER: "true"}
     if master is not None:
         conf["spark.master"] = master

@@ -88,6 +88,8 @@ class StreamScan:
     # Raises a step's failure if the columns would not have the elements of some files, as Spark writes their names. The
     # driver asks before a micro-batch reads them.
     check_files: Callable[[Sequence[str]], None] | None = None
+    # True if Spark also reads what are not elements, such as lines with the names of columns.
+    reads_more: bool = False
 
     @cached_property
     def columns(self) -> DataFrame | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from penstock.functions.combinefn import CombineFn
+from penstock.functions.described_combinefn import DescribedCombineFn
 from penstock.functions.folds import NOTHING, Fold, FoldSource, fold_from, register_fold
 
 
-class ExpressionCombineFn(CombineFn):
+class ExpressionCombineFn(DescribedCombineFn):
     """Combines values by expressions; a group without values has the result None.
 
     Args:
         source: The expressions. Partial results are immutable.
+        keeps: What the partial results contain.
 
     Attributes:
         accepts_retractions: False: no expression can retract a value.
@@ -25,8 +26,9 @@ class ExpressionCombineFn(CombineFn):
 
     accepts_retractions = False
 
-    def __init__(self, source: FoldSource) -> None:
+    def __init__(self, source: FoldSource, keeps: str = "") -> None:
         self.source = source
+        self.keeps = keeps
 
     def create_accumulator(self) -> object:
         """Returns the partial result of no values."""

@@ -41,6 +41,9 @@ TALLIES = "tallies"
 ELEMENTS = "elements"
 """The kind of counts of elements on edges, which the view of a run also counts; its number is the step."""
 
+ROWS = "rows"
+"""The kind of counts of what sources have read, for the record of a run; its step is the source."""
+
 Snapshot = dict[tuple[str, str, str, str], Any]
 """Values by kind, step, namespace and name: integers for counters, else the frozen data of `cells`."""
 

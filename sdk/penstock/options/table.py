@@ -363,8 +363,9 @@ SPARK = (
     Option(
         "progress",
         default="auto",
-        choices=("auto", "off"),
-        help="off hides the progress of a batch; auto shows a bar on a terminal, and lines elsewhere.",
+        choices=("auto", "always", "off"),
+        help="auto shows the progress of a batch that takes a while, a bar on a terminal and lines elsewhere, and a "
+        "line at the good end of a stream; always also says how a quick batch has ended; off shows nothing.",
     ),
     Option(
         "live_port",

@@ -132,6 +132,10 @@ class PipelineRunner:
         """
         return None
 
+    def reads_this_disk(self, options: PipelineOptions) -> bool:
+        """Returns True if the engine certainly reads a path without a scheme on this machine's disk; starts nothing."""
+        return False
+
     def start_engine(self, options: PipelineOptions) -> None:
         """Starts the engine, so that `element_type_of` may ask it; by default it does nothing."""
 

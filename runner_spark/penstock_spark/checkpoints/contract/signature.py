@@ -12,6 +12,7 @@ from typing import Any
 import penstock
 from penstock.coders.base import Coder
 from penstock.functions.combinefn import CombineFn
+from penstock.functions.described_combinefn import DescribedCombineFn
 from penstock.functions.signature import signature_of as dofn_signature_of
 from penstock.functions.userstate import StateSpec
 from penstock.graph import CombinePerKey, GroupByKey, Read, Source, StatefulParDo, Step, Write
@@ -250,7 +251,9 @@ def describe_windowing(windowing: Windowing) -> dict[str, str]:
 
 
 def describe_combine(fn: CombineFn) -> str:
-    """The name of a CombineFn, with the names of the functions and CombineFns that it contains."""
+    """The name of a CombineFn, with the names of the functions and CombineFns that it contains, or what it keeps."""
+    if isinstance(fn, DescribedCombineFn) and fn.keeps:
+        return fn.keeps
     parts = [part for _, value in sorted(vars(fn).items()) for part in _parts(value)]
     return name_of(type(fn)) + (f"({', '.join(parts)})" if parts else "")
 

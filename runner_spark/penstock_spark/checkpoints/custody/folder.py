@@ -6,6 +6,7 @@
 ``control/``     commands to the query, a small file each
 ``inputs-1/``    the elements of bounded sources; named after the claim of the run that began it
 ``holders/``     which run holds it, and commands to it: `penstock_spark.checkpoints.custody.lease`
+``runs/``        what each run notes of itself: `penstock_spark.checkpoints.custody.run_records`
 ``ended.json``   how the run ended, once all of its windows have fired
 ===============  =========================================================
 """
@@ -153,6 +154,9 @@ class Checkpoint:
 
 
 Prepare = Callable[[Checkpoint], None]
+Begin = Callable[[Place, int], None]
+"""Called with the folder and the number of a run's claim, as soon as the run has claimed it."""
+
 IsWritten = Callable[[Signature, int], bool]
 """True if a micro-batch is in all sinks of a plan that do not change when it is written again."""
 
@@ -172,6 +176,7 @@ def open_checkpoint(
     run: str | None = None,
     take_over: bool = False,
     is_written: IsWritten = lambda plan, number: False,
+    begin: Begin = lambda place, claim: None,
 ) -> Checkpoint:
     """Makes a checkpoint, or opens one for a pipeline that fits it.
 
@@ -185,10 +190,11 @@ def open_checkpoint(
         take_over: Whether to wait until another run that holds the checkpoint has stopped.
         is_written: Called with the latest plan and the number of a micro-batch that an earlier run has not noted as
             finished; if it is in the sinks, it counts as finished.
+        begin: Called when the run has claimed the folder.
 
     Raises:
         ValueError: The pipeline does not fit, its run has ended, or the folder holds something else. Then nothing in it
-            has changed except its holder, and that a written micro-batch counts as finished.
+            has changed except its holder and what `begin` does, and that a written micro-batch counts as finished.
         CheckpointInUse: Another run holds it.
         Exception: What `prepare` raises.
     """
@@ -209,6 +215,7 @@ def open_checkpoint(
     me = this_holder(run, backend_of(spark).process())
     lease = take_lease(place, me, take_over)
     try:
+        begin(place, lease.number)
         return open_at(place, signature, drop_state, prepare, lease, rewrite, is_written, check_state)
     except BaseException:
         lease.release()

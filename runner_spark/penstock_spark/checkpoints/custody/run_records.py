@@ -40,6 +40,7 @@ class RunRecord:
         first_batch: Its first finished micro-batch; None before it.
         last_batch: Its last finished micro-batch; None before the first.
         error: The type of the exception that ended it, and the step; empty without one.
+        dropped: The elements that its steps have dropped because they came too late; None if unknown.
     """
 
     claim: int
@@ -53,12 +54,13 @@ class RunRecord:
     first_batch: int | None = None
     last_batch: int | None = None
     error: str = ""
+    dropped: int | None = None
 
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("claim", "began_micros", "seen_micros"), (int,)),
     **dict.fromkeys(("run", "state", "penstock", "spark", "error"), (str,)),
-    **dict.fromkeys(("rows", "first_batch", "last_batch"), (int, type(None))),
+    **dict.fromkeys(("rows", "first_batch", "last_batch", "dropped"), (int, type(None))),
 }
 
 
@@ -111,7 +113,9 @@ def _read(folder: Place, name: str) -> RunRecord | None:
         found: dict[str, Any] = json.loads(folder.read(name))
         if found.pop("format") != RUN.number:
             return None
-        known = {each.name: found[each.name] for each in fields(RunRecord)}
+        # An earlier version did not note the dropped elements.
+        noted = {"dropped": None, **found}
+        known = {each.name: noted[each.name] for each in fields(RunRecord)}
     except (AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError):
         return None
     # A view shows this, and a file may hold anything.

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import enum
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from penstock.error import RunnerError, refusal
+from penstock.runners.runner import PipelineState
 from penstock.utils.timestamp import Timestamp, format_time
-from penstock_spark.checkpoints.custody.folder import find_at, read_end
+from penstock_spark.checkpoints.custody.folder import Checkpoint, find_at, read_end
 from penstock_spark.checkpoints.custody.lease import Timing, find_holder, is_held
+from penstock_spark.checkpoints.custody.plans import numbers_of_plans
 from penstock_spark.checkpoints.custody.requests import CANCEL, Answer, Request, send_request
-from penstock_spark.checkpoints.custody.run_records import RunRecord, read_records
+from penstock_spark.checkpoints.custody.run_records import DIED, RunRecord, read_records
 from penstock_spark.checkpoints.spark_logs import last_micro_batch
 from penstock_spark.files.place import Place
+
+_NO_PLAN = {
+    "folder": "spark",
+    "mode": "",
+    "penstock": "",
+    **{name: [] for name in ("sources", "levels", "sinks")},
+}
+"""Stands for the plan of a checkpoint in which no run has written one."""
 
 
 class Life(enum.Enum):
@@ -47,7 +57,7 @@ class CheckpointStatus:
         planned: The last micro-batch that was planned; -1 before the first.
         planned_at: When it was planned; empty before the first.
         finished: The last micro-batch that is finished; -1 before the first.
-        mode: ``micro_batch`` or ``streaming``.
+        mode: ``micro_batch`` or ``streaming``; empty, like all that comes after it, if no run has written a plan.
         penstock: The version that wrote its plan.
         spark: The version of Spark that wrote it.
         sources: The labels of the sources.
@@ -80,9 +90,11 @@ def read_status(place: Place, timing: Timing = Timing()) -> CheckpointStatus:
     Raises:
         ValueError: The folder is not a checkpoint, or another version has written it.
     """
-    checkpoint = find_at(place)
-    plan = checkpoint.plan
     found = find_holder(place)
+    # Its first run may be about to write its plan, or have failed before that.
+    is_begun = bool(found.number) and not numbers_of_plans(place)
+    checkpoint = Checkpoint(place, _NO_PLAN, 0, is_new=True) if is_begun else find_at(place)
+    plan = checkpoint.plan
     is_alive = bool(found.number) and not found.is_released and is_held(place, found.number, timing)
     # The run may have ended while its heartbeat was watched.
     end = read_end(place)
@@ -112,8 +124,20 @@ def read_status(place: Place, timing: Timing = Timing()) -> CheckpointStatus:
         tuple(source["label"] for source in plan["sources"]),
         tuple(chain.from_iterable([*plan["levels"], plan.get("native", {})])),
         tuple(plan["sinks"]),
-        read_records(place, is_last_alive=life is Life.RUNNING),
+        _with_micro_batches(read_records(place, is_last_alive=life is Life.RUNNING), found.number, finished),
     )
+
+
+def _with_micro_batches(records: tuple[RunRecord, ...], claim: int, finished: int) -> tuple[RunRecord, ...]:
+    """Adds the micro-batches that the last run has finished since it noted what it does, or before it died."""
+    if not records or records[-1].claim != claim or records[-1].state not in (PipelineState.RUNNING, DIED):
+        return records
+    *earlier, last = records
+    before = max((each.last_batch for each in earlier if each.last_batch is not None), default=-1)
+    if finished <= before:
+        return records
+    first = before + 1 if last.first_batch is None else last.first_batch
+    return (*earlier, replace(last, first_batch=first, last_batch=finished))
 
 
 def command_run(place: Place, request: Request, timeout_seconds: float) -> Answer:

@@ -111,7 +111,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         rows: DataFrame = map_in_arrow(exact, _RowsOfFiles(of_files, naming, tuple(own), schema), schema)
         return rows
 
-    return StreamScan(frame, make_decoder, make_columns=make_columns)
+    return StreamScan(frame, make_decoder, make_columns=make_columns, reads_more=True)
 
 
 def schema_before_opening(source: CsvSource) -> T.StructType | None:

@@ -13,7 +13,7 @@ from penstock.io.streaming.schedules import ScheduledSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.stream_times import MicrosOf
 from penstock.io.streaming.watermark_policy import Recorded
-from penstock.metrics.execution import Snapshot
+from penstock.metrics.execution import ROWS, Snapshot
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.stream_plan import Clock
@@ -45,6 +45,7 @@ class Arrival(NamedTuple):
     ahead: int = 0  # The number of elements too far ahead of the clock to move the watermark.
     # The position of the elements in the source; empty if they come in the order of reading.
     place: Place = ()
+    by_spark: bool = False  # Whether Spark has made the elements from those that the source has.
 
 
 Reader = Callable[[pa.RecordBatch, int], Iterator[Arrival]]
@@ -67,6 +68,8 @@ class SourceTask:
         self._summaries_at: dict[LogicalTime, list[Summary]] = {}
         self._waiting = 0
         self.has_ended = False  # Whether it has read the end of the source.
+        # The number of elements and rejected records of the source; None if Spark has read it.
+        self._rows: int | None = 0 if isinstance(self._read, StreamReader) else None
 
     def run(self, records: Iterator[pa.RecordBatch]) -> Iterator[list[Row]]:
         """Reads everything; yields rows whenever many elements wait, or large ones."""
@@ -93,6 +96,9 @@ class SourceTask:
         return StreamStage(self._program, task, self._outbox, views)
 
     def snapshot(self) -> Snapshot:
+        if self._rows is not None:
+            # Spark counts lines that are no records, whole files that have many, and pages.
+            self._stage.container(self._spec.origin).keep(self._rows, ROWS)
         return self._stage.snapshot()
 
     def _logical_time(self, arrival: Arrival, clock_micros: int) -> LogicalTime:
@@ -116,6 +122,8 @@ class SourceTask:
             self._outbox.now = logical_time
         self._outbox.place = (self._spec.origin, *(arrival.place or self._read_in))
         summaries = self._summaries_at.setdefault(logical_time, [])
+        if not arrival.by_spark:
+            self._rows = (self._rows or 0) + len(arrival.batch.values) + len(arrival.rejected)
         if arrival.summary is not None:
             summaries.append(arrival.summary)
             self.has_ended = self.has_ended or arrival.summary.ended
@@ -298,7 +306,7 @@ def column_reader(reader: ColumnReader) -> Reader:
     """Reads the columns behind a grouping that Spark runs, which keeps the watermark itself."""
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
-        yield Arrival(None, reader.read(record), None)
+        yield Arrival(None, reader.read(record), None, by_spark=True)
 
     return read
 
@@ -309,7 +317,7 @@ def totals_reader(root: TotalsRoot) -> Reader:
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for _, batch in reader.read(record):
-            yield Arrival(None, batch, None)
+            yield Arrival(None, batch, None, by_spark=True)
 
     return read
 

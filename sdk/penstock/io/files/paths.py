@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import stat
@@ -83,6 +84,24 @@ def _missing_of_stream(pattern: str) -> str | None:
     return (
         None if os.path.exists(watched) else f"the stream {pattern} watches {watched}, which does not exist"
     )
+
+
+def find_missing_of_spark(path: str, *, is_stream: bool = False) -> str | None:
+    """Says, as a clause, why Spark's own reader would find nothing at a path of this disk; None if it may find files.
+
+    A stream with wildcards waits for its folder.
+
+    >>> find_missing_of_spark("/nowhere/goals"), find_missing_of_spark("/nowhere/*.csv", is_stream=True)
+    ('/nowhere/goals does not exist', None)
+    >>> find_missing_of_spark("/nowhere/*.csv"), find_missing_of_spark("/nowhere/{a,b}"), find_missing_of_spark("s3://a/b")
+    ('no file matches /nowhere/*.csv', None, None)
+    """
+    if FileSystems.get_scheme(path) is not None or os.path.exists(path):
+        return None
+    if frozenset("*?[{").isdisjoint(path):
+        return f"{path} does not exist"
+    is_known = not is_stream and frozenset("[]{}\\").isdisjoint(path)
+    return f"no file matches {path}" if is_known and not glob.glob(path) else None
 
 
 def add_current_folder(pattern: object) -> Any:

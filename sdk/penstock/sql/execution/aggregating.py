@@ -8,6 +8,7 @@ from functools import partial, reduce
 from typing import Any
 
 from penstock.functions.combinefn import CombineFn
+from penstock.functions.described_combinefn import DescribedCombineFn
 from penstock.functions.folds import Fold, FoldSource, accumulator_fold, register_fold
 from penstock.relations.bags import Copies
 from penstock.scalars import functions
@@ -94,6 +95,24 @@ def _users_result(fn: CombineFn, values: list[Any]) -> object:
     return fn.apply(values)
 
 
+def describe_calls(calls: tuple[AggregateCall, ...]) -> str:
+    """Returns aggregates as text, with all on which what a group holds of them depends.
+
+    >>> from penstock.scalars.tree import Column
+    >>> points = Column(0, "points", BIGINT)
+    >>> describe_calls((AggregateCall("sum", points, BIGINT), AggregateCall("count", points, BIGINT, distinct=True)))
+    'sum of BIGINT, count of distinct BIGINT'
+    """
+    return ", ".join(map(_describe_call, calls))
+
+
+def _describe_call(call: AggregateCall) -> str:
+    name = call.name if call.fn is None else getattr(call.fn, "__qualname__", type(call.fn).__qualname__)
+    kinds = ", ".join(str(each.type.or_null()) for each in call.values)
+    of = f" of {'distinct ' * call.distinct}{kinds}" if kinds else ""
+    return f"{name}{of}"
+
+
 def expressions_of(calls: tuple[AggregateCall, ...]) -> FoldSource | None:
     """Returns aggregates of values that are never retracted as expressions; None if there is none, or one needs more.
 
@@ -148,7 +167,7 @@ def _templates(cell: CellText, *, nullable: bool) -> tuple[str, str, str]:
     )
 
 
-class SqlAggregates(CombineFn):
+class SqlAggregates(DescribedCombineFn):
     """All aggregates of a grouping over tuples with a value for each.
 
     The result is the number of rows, then the result of each aggregate. An input None is not a row: it only makes sure
@@ -169,6 +188,8 @@ class SqlAggregates(CombineFn):
 
     def __init__(self, calls: tuple[AggregateCall, ...], retracts: bool) -> None:
         self._parts = tuple(cell_of(call, retracts) for call in calls)
+        self.keeps = ", ".join(filter(None, ["count of rows", describe_calls(calls)]))
+        self.keeps += "; rows may be retracted" if retracts else ""
         if not retracts:
             # Nothing asks for it then, and groupings need not find out.
             self.accepts_retractions = False

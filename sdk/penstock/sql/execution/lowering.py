@@ -22,7 +22,13 @@ from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, s
 from penstock.scalars.types import SqlType, to_hint
 from penstock.sql.aggregates.extremes import FORM, SINGLE, place_of
 from penstock.sql.execution import steps
-from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, argument_of, expressions_of
+from penstock.sql.execution.aggregating import (
+    SideCounts,
+    SqlAggregates,
+    argument_of,
+    describe_calls,
+    expressions_of,
+)
 from penstock.sql.execution.borders import BorderFn, Comparing
 from penstock.sql.execution.chain_steps import (
     AggregateRows,
@@ -859,7 +865,7 @@ def _combiner(
             ):
                 return CountCombineFn(), (), "one"
         if (expressions := expressions_of(calls)) is not None:
-            return ExpressionCombineFn(expressions), arguments, "tuple"
+            return ExpressionCombineFn(expressions, describe_calls(calls)), arguments, "tuple"
     return SqlAggregates(calls, retracts), arguments, "counted"
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.checks.similar_names import hint_at_name
 from penstock.construction.pipeline import Pipeline
 from penstock.elements.row import Row
 from penstock.error import split_hint
+from penstock.io.files.paths import find_missing_of_spark
 from penstock.scalars.spark_forms import quote_name
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
@@ -31,6 +33,7 @@ from penstock.sql.jobs.columns_to_fill import fill_columns, select_from
 from penstock.sql.jobs.functions import create_function
 from penstock.sql.jobs.options import set_option
 from penstock.sql.names import names_read
+from penstock.sql.plan.late_rows import find_inputs_with_late_rows
 from penstock.sql.plan.relations import ColumnDef, Columns, Query
 from penstock.sql.statements.forms import (
     CreateFunction,
@@ -48,10 +51,11 @@ from penstock.sql.statements.forms import (
 )
 from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script
-from penstock.sql.tables.table import Table, make_table
+from penstock.sql.tables.table import Table, make_absolute, make_table
 from penstock.sql.tables.transforms import (
     ReadTable,
     columns_of_type,
+    find_path_of_spark,
     read_columns,
     refuse_as_sql,
 )
@@ -75,6 +79,7 @@ class JobBinder:
         self._given = given
         self._state = State()
         self._inserts: list[BoundInsert] = []
+        self._printed: list[BoundQuery] = []
         self._written_by: dict[str, Insert] = {}
         self._insert_options: dict[str, Any] = {}
         self._all_settings: dict[str, Any] = {}
@@ -96,6 +101,7 @@ class JobBinder:
         self._filled = {each.table.lower() for each in statements if isinstance(each, Insert)} | {
             each.name.lower() for each in statements if isinstance(each, CreateTable) and each.query
         }
+        self._paths_filled = _paths_of(statements, self._filled)
         actions: list[Action] = []
         inserts_at: int | None = None
         for statement in statements:
@@ -121,6 +127,7 @@ class JobBinder:
                 case Select():
                     query = self._query(statement.query)
                     self._check_reads(query, statement.query.at)
+                    self._printed.append(query)
                     actions.append(PrintQuery(query, self._options(restarts=False)))
                 case Explain(Select(text)):
                     actions.append(ExplainQuery(self._query(text), self._options(restarts=False)))
@@ -134,6 +141,17 @@ class JobBinder:
             self._check_tables_written()
             actions.insert(inserts_at, RunInserts(tuple(self._inserts), self._insert_options))
         return actions
+
+    def check_files(self) -> None:
+        """Refuses a job whose files are not there, if that is known before Spark starts.
+
+        Raises:
+            SqlError: Spark would find nothing at the path of a table that a query reads.
+        """
+        for query in (*(each.query for each in self._inserts), *self._printed):
+            streams = query.streams(self._options(restarts=True))
+            for table in query.tables.values():
+                self._check_files_of(table, streams and table.streams)
 
     # Options
 
@@ -268,6 +286,7 @@ class JobBinder:
         try:
             with self._named():
                 plan = bind(query.text, Tables(columns, catalog.views, catalog.functions))
+            self._check_watermarks(plan, query, tables)
             return plan.rendering, _columns_of(plan)
         except SqlError as error:
             what, hint = split_hint(str(error))
@@ -277,6 +296,21 @@ class JobBinder:
             if not found:
                 raise
             return None, found
+
+    def _check_watermarks(self, plan: Query, query: QueryText, tables: Mapping[str, Table]) -> None:
+        """Refuses a query that drops late rows of streams without a watermark, which goes by the clock then."""
+        if self._options(restarts=True).get("mode") == "batch":
+            return
+        by_name = {name.lower(): table for name, table in tables.items()}
+        for names in find_inputs_with_late_rows(plan.relation):
+            read = [by_name[name.lower()] for name in sorted(names) if name.lower() in by_name]
+            streams = [table for table in read if table.streams]
+            if streams and not any(_has_event_times(table) for table in streams):
+                table = streams[0]
+                time = next((each.name for each in table.types if each.type.name == "TIMESTAMP"), "at")
+                what = f"the query waits for the watermark, and the stream {table.name!r} declares none"
+                hint = f"write WATERMARK FOR {time} AS {time} - INTERVAL '5' SECONDS among the columns of {table.name}"
+                self._script.refuse(what, query.at, f"{hint}; without it, only the clock moves the watermark")
 
     def _asked_columns(self, query: QueryText, tables: Mapping[str, Table]) -> Columns:
         """The columns of a batch query that only Spark knows; none if Spark does not know it either."""
@@ -319,6 +353,10 @@ class JobBinder:
             return table.types
         found = self._found_columns(table)
         if not found and not table.types:
+            path = table.reading.get("path")
+            missing = None if path is None else find_missing_of_spark(str(path))
+            if missing is not None:
+                self._refuse_missing(table, missing, is_stream=False)
             hint = f"declare them: CREATE TABLE {table.name} (team STRING, points BIGINT) WITH (…)"
             self._script.refuse(
                 f"the columns of the table {table.name!r} are unknown", table.declared.at, hint
@@ -334,6 +372,7 @@ class JobBinder:
         try:
             pipeline = Pipeline(**self._engine_options())
             if table.connector.finds_in_engine:
+                self._check_files_of(table, is_stream=False)
                 # Only Spark finds the columns of a table in its files.
                 pipeline.runner.start_engine(pipeline.options)
             rows = pipeline | f"Table {table.name}" >> read_columns(table)
@@ -439,6 +478,26 @@ class JobBinder:
                 what, at, "read it in a separate job; a stream of tables with existing_only = true does end"
             )
 
+    def _check_files_of(self, table: Table, is_stream: bool) -> None:
+        path = find_path_of_spark(table)
+        # The job may make the folder, perhaps under another name of a table.
+        if path is None or any(_overlap(path, each) for each in self._paths_filled):
+            return
+        missing = find_missing_of_spark(path, is_stream=is_stream)
+        if missing is not None and self._reads_this_disk:
+            self._refuse_missing(table, missing, is_stream)
+
+    def _refuse_missing(self, table: Table, missing: str, is_stream: bool) -> NoReturn:
+        hint = "check the path"
+        if is_stream:
+            hint = "create the folder before the job starts, or give a pattern such as /logs/*"
+        self._script.refuse(f"the table {table.name!r}: {missing}", table.declared.at, hint)
+
+    @functools.cached_property
+    def _reads_this_disk(self) -> bool:
+        pipeline = Pipeline(**self._engine_options())
+        return bool(pipeline.runner.reads_this_disk(pipeline.options))
+
     # Descriptions
 
     def _describe(self, statement: Describe) -> Iterable[str]:
@@ -484,6 +543,32 @@ class JobBinder:
             )
             self._script.refuse(f"there is no table {statement.name!r}", statement.at, hint)
         return write_create_table(table).splitlines()
+
+
+def _has_event_times(table: Table) -> bool:
+    """True if the watermark of a stream goes by times in its rows, and not by the clock."""
+    return table.watermark is not None or "arrival_time" in table.stream_arguments
+
+
+def _paths_of(statements: Iterable[Statement], names: Collection[str]) -> frozenset[str]:
+    """The paths of tables with some names, in lower case."""
+    return frozenset(
+        make_absolute(option.value).rstrip("/")
+        for each in statements
+        if isinstance(each, CreateTable) and each.name.lower() in names
+        for option in each.options
+        if option.name.lower() == "path"
+    )
+
+
+def _overlap(one: str, other: str) -> bool:
+    """True if one of two paths is the other one, or is inside of it.
+
+    >>> _overlap("/data/in/day=1/", "/data/in"), _overlap("/data/in", "/data/input")
+    (True, False)
+    """
+    first, second = f"{one.rstrip('/')}/", f"{other.rstrip('/')}/"
+    return first.startswith(second) or second.startswith(first)
 
 
 def _columns_of(plan: Query) -> Columns:

@@ -6,6 +6,7 @@ Labels of steps come from the names of tables and views, so that they stay the s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.checks.similar_names import find_nearest
@@ -82,7 +83,8 @@ class JobPipeline:
     ) -> PCollection[Any]:
         """The result of a transform; its errors name the place of a query."""
         try:
-            result: PCollection[Any] = inputs | label >> transform
+            with query.script.steps_of(query.at):
+                result: PCollection[Any] = inputs | label >> transform
             return result
         except _ERRORS as error:
             if isinstance(error, SqlError) and (placed := call_text(error, query.script.name)) is not error:
@@ -108,8 +110,9 @@ class JobPipeline:
         if name not in self._read:
             as_stream = self._streams and table.streams
             try:
-                read = ReadTable(table, as_stream, self._rejects(table))
-                self._read[name] = self.pipeline | f"Table {table.name}" >> read
+                with table.script.steps_of(table.declared.at):
+                    read = ReadTable(table, as_stream, self._rejects(table))
+                    self._read[name] = self.pipeline | f"Table {table.name}" >> read
             except _ERRORS as error:
                 refuse_as_sql(error, table)
         return self._read[name]
@@ -141,7 +144,9 @@ class JobPipeline:
             inputs = self._inputs(query, views[name], query.shared - {name})
             catalog = copy_catalog(query.catalog, query.shared)
             transform = SqlTransform(views[name].strip(), catalog)
-            self._views[name] = self._apply(inputs, f"View {name}", transform, query)
+            # The text begins with the blanks that stand for the statements before it.
+            at = len(views[name]) - len(views[name].lstrip())
+            self._views[name] = self._apply(inputs, f"View {name}", transform, replace(query, at=at))
         return self._views[name]
 
     def insert(self, insert: BoundInsert) -> None:
@@ -156,13 +161,15 @@ class JobPipeline:
                 after = f"SELECT {selected} FROM PCOLLECTION"
         rows, _ = self.query(insert.query, self.label(f"Insert {name}"), text)
         if after is not None:
-            rows = rows | self.label(f"Columns {name}") >> SqlTransform(after)
+            with table.script.steps_of(insert.statement.at):
+                rows = rows | self.label(f"Columns {name}") >> SqlTransform(after)
         retracts = may_retract(rows, in_rounds=self._mode == "micro_batch")
         if retracts and not table.takes_changes and not table.connector.shows_changes:
             _refuse_changes(insert)
         try:
-            write = WriteTable(table, insert.filling.columns, insert.statement.overwrite)
-            _ = rows | self.label(f"Write {name}") >> write
+            with table.script.steps_of(insert.statement.at):
+                write = WriteTable(table, insert.filling.columns, insert.statement.overwrite)
+                _ = rows | self.label(f"Write {name}") >> write
         except _ERRORS as error:
             refuse_as_sql(error, table)
 

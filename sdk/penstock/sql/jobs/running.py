@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from penstock.construction.pipeline import Pipeline
 from penstock.error import refusal
 from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.relations.changelog import Changelog
@@ -24,7 +25,7 @@ from penstock.sql.jobs.bound import (
 )
 from penstock.sql.jobs.building import JobPipeline
 from penstock.sql.jobs.options import read_flags
-from penstock.sql.statements.words import Script, without_rendering
+from penstock.sql.statements.words import UNNAMED, Script, without_rendering
 from penstock.sql.tables.table import Table
 from penstock.tracebacks import shortens_tracebacks
 
@@ -40,6 +41,7 @@ class Job:
         show: Prints a line.
         screen: The terminal on which a table over a stream stays in place; None prints lines.
         folder: The folder in which modules of functions are looked for first.
+        tells_end: Whether a line on standard error says how many rows each table got, also after a quick batch.
         options: Options of the pipelines, which override SET.
 
     Raises:
@@ -56,27 +58,35 @@ class Job:
     def __init__(
         self,
         text: str,
-        name: str = "the statements",
+        name: str = UNNAMED,
         show: Callable[[str], object] = print,
         screen: TextIO | None = None,
         folder: Path | None = None,
+        tells_end: bool = False,
         **options: Any,
     ) -> None:
         self._show = show
+        self._defaults = {"progress": "always"} if tells_end else {}
         self._screen = screen
         binder = JobBinder(Script(text, name, folder), options)
         self._actions: list[Action] = binder.bind()
+        self._check_files = binder.check_files
         self._tables: Mapping[str, Table] = binder.tables
         # All that inserts is built before anything runs.
         self._built = {
-            id(action): self._build(action.inserts, action.options)
+            id(action): self._build(action.inserts, {**self._defaults, **action.options})
             for action in self._actions
             if isinstance(action, RunInserts)
         }
 
     @shortens_tracebacks
     def run(self) -> None:
-        """Runs the statements, and returns when all queries have ended."""
+        """Runs the statements, and returns when all queries have ended.
+
+        Raises:
+            SqlError: The files of a table are not there; nothing has run.
+        """
+        self._check_files()
         for action in self._actions:
             match action:
                 case PrintLines(lines):
@@ -92,13 +102,18 @@ class Job:
     def start(self) -> PipelineResult | None:
         """Starts the pipeline of the statements that insert, and returns its result; None if there is none.
 
-        Queries are not run.
+        Queries are not run. It raises the errors of `run`.
         """
-        for action in self._actions:
-            if isinstance(action, RunInserts):
-                result: PipelineResult = self._built[id(action)].pipeline.run()
-                return result
-        return None
+        self._check_files()
+        if self.pipeline is None:
+            return None
+        result: PipelineResult = self.pipeline.run()
+        return result
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """The pipeline of the statements that insert; None if there is none."""
+        return next((built.pipeline for built in self._built.values()), None)
 
     def _build(self, inserts: tuple[BoundInsert, ...], options: Mapping[str, Any]) -> JobPipeline:
         built = self._pipeline(tuple(each.query for each in inserts), options)
@@ -121,6 +136,10 @@ class Job:
         return built.pipeline.explain()
 
     def _print(self, query: BoundQuery, options: Mapping[str, Any]) -> None:
+        with query.script.steps_of(query.at):
+            self._print_here(query, options)
+
+    def _print_here(self, query: BoundQuery, options: Mapping[str, Any]) -> None:
         streams = query.streams(options)
         built = self._pipeline((query,), options)
         names = [each.name for each in query.columns if each.name.lower() != "undo"]
@@ -177,9 +196,7 @@ def make_job(statements: str | None, flags: Sequence[str]) -> Job:
     options: dict[str, Any] = read_flags(flags)
     path = Path(statements) if statements is not None and statements.endswith(".sql") else None
     if path is None:
-        text, name = (
-            (sys.stdin.read(), "the standard input") if statements is None else (statements, _ARGUMENT)
-        )
+        text, name = (sys.stdin.read(), "the standard input") if statements is None else (statements, UNNAMED)
     else:
         name = str(path)
         try:
@@ -190,7 +207,4 @@ def make_job(statements: str | None, flags: Sequence[str]) -> Job:
             raise refusal(ValueError, what, where="", hint="pass the path of a file of SQL") from None
     folder = Path.cwd() if path is None else path.resolve().parent
     screen = sys.stdout if sys.stdout.isatty() else None
-    return Job(text, name, screen=screen, folder=folder, **options)
-
-
-_ARGUMENT = "the statements"
+    return Job(text, name, screen=screen, folder=folder, tells_end=True, **options)

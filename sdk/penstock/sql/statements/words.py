@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from penstock.sql.errors import make_sql_error, place
+from penstock.where import Location, find_caller, stated
 
 _WORD = re.compile(
     r"""(?P<space>\s+|--[^\n]*)
@@ -47,6 +49,10 @@ class Word:
         return self.text.upper() if self.kind in ("word", "symbol") else ""
 
 
+UNNAMED = "the statements"
+"""The name of a text without a name in errors."""
+
+
 @dataclass(frozen=True)
 class Script:
     """A text of statements.
@@ -58,12 +64,21 @@ class Script:
     """
 
     text: str
-    name: str = "the statements"
+    name: str = UNNAMED
     folder: Path | None = None
 
     def refuse(self, what: str, at: int | None, hint: str) -> NoReturn:
         """Raises the error of a place."""
         raise make_sql_error(what, self.text, at, hint, self.name)
+
+    def steps_of(self, at: int) -> AbstractContextManager[None]:
+        """Returns a context within which steps are of the statement at an offset, and not of a line of Python.
+
+        The statements of a text without a name stay with the line of the program that has the text, if there is one.
+        """
+        if self.name == UNNAMED and find_caller() is not None:
+            return nullcontext()
+        return stated(Location(self.name, self.text.count("\n", 0, at) + 1))
 
     def place(self, at: int) -> str:
         """Returns the line of an offset with a caret, for the second part of an error."""

@@ -15,7 +15,7 @@ from penstock.error import split_hint
 from penstock.io.rejects import RejectedRecord
 from penstock.io.sink_transforms import TableSinkTransform
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.sparkio import WriteToSpark
+from penstock.io.sparkio import FILE_FORMATS, WriteToSpark
 from penstock.relations.upserts import Upserts
 from penstock.scalars.types import from_hint
 from penstock.sql.errors import SqlError
@@ -206,6 +206,14 @@ class FieldInside:
     def __call__(self, pair: tuple[object, object]) -> object:
         """The value of the field."""
         return 0 if pair[1] is None else getattr(pair[1], self.name)
+
+
+def find_path_of_spark(table: Table) -> str | None:
+    """Returns the path of a table whose files Spark itself reads; None if it has none."""
+    format = str(table.reading.get("format", table.system)).lower()
+    path = table.reading.get("path")
+    is_file = table.connector.finds_in_engine and format in FILE_FORMATS
+    return str(path) if is_file and path is not None else None
 
 
 def find_files_of(path: str) -> str:
