@@ -145,7 +145,7 @@ def with_progress(
 ) -> StreamFacts:
     """Updates `seen` with a micro-batch that Spark has reported.
 
-    `rows` has the number of rows that some sources have read: Spark also counts lines that are no records.
+    `rows` has the number of rows that some sources have read: Spark also counts lines that are not records.
     """
     if "addBatch" not in progress["durationMs"]:
         # Spark also reports that there was nothing to do, with the number of the next micro-batch.

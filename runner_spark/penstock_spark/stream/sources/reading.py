@@ -97,7 +97,7 @@ class SourceTask:
 
     def snapshot(self) -> Snapshot:
         if self._rows is not None:
-            # Spark counts lines that are no records, whole files that have many, and pages.
+            # Spark counts lines that are not records, whole files that have many, and pages.
             self._stage.container(self._spec.origin).keep(self._rows, ROWS)
         return self._stage.snapshot()
 
