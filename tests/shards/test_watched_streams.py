@@ -81,12 +81,13 @@ def test_steps_before_and_behind_groupings_are_counted_and_those_of_two_sources_
     }
 
 
-def test_a_stream_without_a_view_counts_no_elements() -> None:
+def test_a_stream_without_a_view_counts_only_what_its_sinks_get() -> None:
     pipeline = beam.Pipeline()
-    _ = read(pipeline) | beam.Map(pair) | WriteToMemory([])
+    pairs = read(pipeline) | beam.Map(pair)
+    _ = pairs | beam.Map(str) | beam.Filter(bool) | WriteToMemory([])
     query = ToyQuery(pipeline)
-    query.batch({"Read": [[("a", 1, 1)]]})
-    assert query.elements == {}
+    query.batch({"Read": [[("a", 1, 1), ("b", 1, 1)]]})
+    assert [*query.elements.values()] == [2]
 
 
 def test_elements_that_wait_for_a_side_input_are_counted_when_they_come_and_when_they_leave() -> None:
