@@ -193,12 +193,18 @@ def _progress(found: CheckpointStatus) -> str:
     >>> one = CheckpointStatus("c", Life.RUNNING, "", 1, "", False, 4, "then", 3, "streaming", "", "", (), (), ())
     >>> _progress(one), _progress(dataclasses.replace(one, planned=-1, finished=-1))
     ('4 finished, and one begun at then', 'none yet')
+    >>> _progress(dataclasses.replace(one, life=Life.STOPPED))
+    '4 finished; one that was begun at then was interrupted, and runs again'
     """
     if found.planned < 0:
         return "none yet"
     done = f"{found.finished + 1} finished"
     at = f" at {found.planned_at}" if found.planned_at else ""
-    return f"{done}, and one begun{at}" if found.planned > found.finished else f"{done}, the last begun{at}"
+    if found.planned == found.finished:
+        return f"{done}, the last begun{at}"
+    if found.life is Life.RUNNING:
+        return f"{done}, and one begun{at}"
+    return f"{done}; one that was begun{at} was interrupted, and runs again"
 
 
 def _view(location: str) -> list[tuple[str, str]]:
@@ -226,7 +232,7 @@ def _update(options: argparse.Namespace) -> int:
     changes = make_spark_runner().check_update(pipeline, pipeline.options, options.checkpoint)
     for each in changes:
         print(each)
-    print("the program fits the checkpoint" + ("" if changes else ", and changes nothing in it"), flush=True)
+    print("the program fits the checkpoint" + ("" if changes else "; its state is unchanged"), flush=True)
     if not options.check:
         is_job = options.program.suffix == ".sql"
         command = ["-m", "penstock", "sql"] if is_job else []

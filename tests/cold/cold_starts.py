@@ -133,8 +133,12 @@ ELSEWHERE = {
     "penstock update /checkpoints/scores scores.py --check",
     "penstock update /checkpoints/scores scores.py",
     "penstock update /data/checkpoint job.sql",
+    *("penstock status", "penstock update", "penstock update --check"),
 }
-"""The documented commands that take minutes, or need a run that lasts; tests/conformance runs them otherwise."""
+"""The documented commands that take minutes, or need a run that lasts; tests/conformance runs them otherwise.
+
+Some are named without their arguments.
+"""
 
 QUICK = {
     *("penstock graph program.py", "penstock graph job.sql", "penstock options"),

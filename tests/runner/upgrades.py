@@ -116,6 +116,8 @@ def deeper(clicks: Any, sums: Any) -> None:
 LIVE = read(watermark=BoundedDisorder(60))
 TWO = replace(LIVE, more_sources=("Names", "Ages"))
 
+RETRACTS = windowed(accumulation_mode=RETRACTING)
+
 ROWS = (
     Row(
         "different code of a DoFn; steps without state added, removed or renamed",
@@ -126,6 +128,12 @@ ROWS = (
             to(replace(BASE, step=lambda one: one)),
             to(replace(BASE, step_label="Renamed")),
         ),
+    ),
+    Row(
+        "such a step behind a grouping that retracts",
+        "continues, with a note: a row that was written before stays if the step now drops its retraction",
+        (Change(RETRACTS, replace(RETRACTS, step_label="Renamed")),),
+        note="steps through which retractions pass have changed",
     ),
     Row(
         "a grouping added where its level exists",

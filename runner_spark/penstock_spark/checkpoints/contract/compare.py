@@ -261,6 +261,24 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
         )
 
 
+def _of_passed(old: Signature, new: Signature) -> Iterator[str]:
+    """Yields the changes of steps behind results that may be retracted: old rows may stay in a table."""
+    # Earlier versions did not record these steps.
+    before, after = (signature.get("passed_by_retractions") for signature in (old, new))
+    if before is None or after is None or before == after:
+        return
+    changed = [label for label in {**before, **after} if before.get(label) != after.get(label)]
+    sentence = (
+        "steps through which retractions pass have changed: "
+        "a row that was written before stays in its table if they now drop its retraction"
+    )
+    shown = (
+        ", ".join(f"{label} {each[label]}".rstrip() for label in changed if label in each) or "none"
+        for each in (before, after)
+    )
+    yield _describe_change(sentence, *shown)
+
+
 def _of_drop_state(new: Signature, drop_state: Collection[str]) -> Iterator[str]:
     for label in drop_state:
         if label in _with_state(new):
@@ -309,6 +327,7 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
         for part, sentence in _NOTES_OF_SOURCE.items():
             if label in after and source[part] != after[label][part]:
                 yield _describe_change(f"the source '{label}' {sentence}", source[part], after[label][part])
+    yield from _of_passed(old, new)
     groupings = _groupings(old)
     for label, (_, grouping) in _groupings(new).items():
         if label not in groupings:

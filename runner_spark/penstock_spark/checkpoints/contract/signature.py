@@ -20,6 +20,8 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.machines.program import program_of
+from penstock.scalars.row_functions import Predicate
+from penstock.scalars.tree import spell
 from penstock.typehints.constraints import Any as AnyHint
 from penstock.typehints.constraints import normalize
 from penstock.utils.timestamp import Duration, Timestamp
@@ -55,6 +57,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
     sources: list[dict[str, Any]] = []
     levels: list[dict[str, Any]] = [{} for _ in range(max(plan.level_of.values(), default=0))]
     steps: list[str] = []
+    passed: dict[str, str] = {}
     sinks: list[str] = []
     for step in plan.graph.steps:
         match step.primitive:
@@ -80,6 +83,8 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
                 sinks.append(step.label)
             case _:
                 steps.append(step.label)
+                if not retracting.isdisjoint(step.inputs):
+                    passed[step.label] = _condition(step)
     return {
         "format": PLAN.number,
         "penstock": penstock.__version__,
@@ -93,8 +98,15 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
         "levels": levels,
         "native": _native(plan),
         "steps": steps,
+        "passed_by_retractions": passed,
         "sinks": sinks,
     }
+
+
+def _condition(step: Step) -> str:
+    """The condition of a step of SQL; empty for other steps, whose functions cannot be compared."""
+    condition = getattr(getattr(step.primitive, "dofn", None), "fn", None)
+    return spell(condition.scalar) if isinstance(condition, Predicate) else ""
 
 
 def _native(plan: StreamPlan) -> dict[str, Any]:

@@ -360,7 +360,9 @@ class _Records:
         except (UnicodeDecodeError, LookupError):
             return raw, Unreadable(f"the record has bytes that are not valid in the encoding {encoding}")
         if re.fullmatch(ends_in_quote(self._options), text):
-            return raw, Unreadable("the record leaves a quote open")
+            return raw, Unreadable(
+                "the record leaves a quote open; splittable=False allows line ends in quotes"
+            )
         found, wanted = len(records.fields_of(text, self._options)), len(self._names)
         if found != wanted:
             return raw, Unreadable(f"the record has {found} field{'s' * (found != 1)} instead of {wanted}")
