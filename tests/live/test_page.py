@@ -122,7 +122,7 @@ def test_the_figures_fill_a_frame_that_gets_its_width_after_its_script(tmp_path:
         "&lt;/html&gt;", f"{html.escape(tell)}&lt;/html&gt;"
     )
     # A frame in a sandbox is a process of its own, and so its width may come late; it draws only while it is in view.
-    # The document is complete when its image is: a server never answers, and the document gives the image up when the
+    # The document is loaded when its image is: the server never answers, and the document drops the image when the
     # figures of all frames are wide.
     document = """
         <img id="pending" src="{pending}">

@@ -36,7 +36,7 @@ CSV, CSV_OF_TEXTS, CSV_OF_EMPTY_TEXTS, JSON = "csv", "csv with line ends", "csv 
 
 
 class Kind(NamedTuple):
-    """A type, texts of its values with the values, and texts of other types."""
+    """A type, values with the text of each in a file, and the text of values of other types."""
 
     hint: Any
     good: dict[str, Any]

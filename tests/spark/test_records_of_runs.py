@@ -1,4 +1,4 @@
-"""What a run says of itself at its end, and the record that it leaves in its checkpoint."""
+"""Tests the last line of a run, and the record that it leaves in its checkpoint."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class BatchSnapshots:
     def look(self) -> RunSnapshot:
         """Returns the present state of the run.
 
-        It does not ask Spark if the first look comes after the end of the run, and the end is not told.
+        A first look after the end of the run asks Spark only with ``--progress=always``.
         """
         context = self._context
         if self._ended_micros is None or (self._last is None and self._asks_at_end):

@@ -142,7 +142,7 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
 
 def make_missing_in(source: CsvSource, name: str) -> Unreadable:
     """Why a record without a value in a column that needs one cannot be read."""
-    hint = needed_fields(source.declared)[name]
+    hint = dict(source.declared)[name]
     has_texts = hint is str and dict(source.options).get("keep_default_na", True)
     ways = ["pass keep_default_na=False, which reads an empty field as ''"] if has_texts else []
     return make_missing(name, hint, *ways, KEEPS_APART)

@@ -210,13 +210,21 @@ def _bounds(footers: Sequence[pq.FileMetaData], schema: T.StructType) -> Bounds:
     return Bounds(rows, {name: found for name, found in ranges.items() if found is not None})
 
 
-def count_nulls(footer: pq.FileMetaData, name: str) -> int | None:
-    """The number of nulls in a column, which are all its values in a file without it; None if that is unknown."""
-    if name not in footer.schema.to_arrow_schema().names:
-        return int(footer.num_rows)
-    if name not in footer.schema.names:
-        return None  # It has columns in it.
-    place = [footer.schema.column(each).path for each in range(len(footer.schema))].index(name)
+def count_nulls(footer: pq.FileMetaData, names: Collection[str]) -> dict[str, int | None]:
+    """The numbers of nulls in columns, which are all values of a column that the file lacks; None if unknown."""
+    own = footer.schema.to_arrow_schema().names
+    # A column that has columns in it has no place.
+    places = {footer.schema.column(each).path: each for each in range(len(footer.schema))}
+    counts: dict[str, int | None] = {}
+    for name in names:
+        if name not in own:
+            counts[name] = int(footer.num_rows)
+        else:
+            counts[name] = _count_nulls_at(footer, places[name]) if name in places else None
+    return counts
+
+
+def _count_nulls_at(footer: pq.FileMetaData, place: int) -> int | None:
     count = 0
     for group in map(footer.row_group, range(footer.num_row_groups)):
         found = group.column(place).statistics

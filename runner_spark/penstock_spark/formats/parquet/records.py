@@ -179,9 +179,11 @@ def find_unproven(
     ValueError if the statistics of a file prove that a value is missing.
     """
     unproven: set[str] = set()
+    names = needed.hints.keys() & set(wanted)
+    if not names:
+        return frozenset()
     for path, footer in footers.items():
-        for name in needed.hints.keys() & set(wanted):
-            count = count_nulls(footer, name)
+        for name, count in count_nulls(footer, names).items():
             if count is None:
                 unproven.add(name)
             elif count:

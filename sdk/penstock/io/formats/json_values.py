@@ -88,19 +88,22 @@ def _reader_of(hint: Hint) -> Callable[[object], object] | None:
     return partial(_decimal, digits=digits_of(hint))
 
 
-def _text(value: object) -> str:
+def read_string(value: object) -> str:
+    """Returns a string; TypeError for any other value of JSON."""
     if isinstance(value, str):
         return value
     raise TypeError
 
 
-def _truth(value: object) -> bool:
+def read_boolean(value: object) -> bool:
+    """Returns a boolean; TypeError for any other value of JSON."""
     if isinstance(value, bool):
         return value
     raise TypeError
 
 
-def _whole(value: object) -> int:
+def read_integer(value: object) -> int:
+    """Returns an integer; TypeError for any other value of JSON."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise TypeError
@@ -109,7 +112,7 @@ def _whole(value: object) -> int:
 def _float(value: object) -> float:
     if isinstance(value, float):
         return value
-    found = float(_whole(value))
+    found = float(read_integer(value))
     if found != value:
         raise ValueError
     return found
@@ -129,4 +132,9 @@ def _decimal(value: object, digits: tuple[int, int] | None) -> decimal.Decimal:
     return found if digits is None else rounded
 
 
-_READERS: dict[type, Callable[[object], object]] = {str: _text, bool: _truth, int: _whole, float: _float}
+_READERS: dict[type, Callable[[object], object]] = {
+    str: read_string,
+    bool: read_boolean,
+    int: read_integer,
+    float: _float,
+}

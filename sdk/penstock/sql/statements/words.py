@@ -50,7 +50,7 @@ class Word:
 
 
 UNNAMED = "the statements"
-"""The name of a text without a name in errors."""
+"""The name that errors give a text which has none."""
 
 
 @dataclass(frozen=True)

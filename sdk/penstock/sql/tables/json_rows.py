@@ -11,15 +11,10 @@ from typing import Any
 
 from penstock.elements.row import Row
 from penstock.error import refusal
+from penstock.io.formats.json_values import read_boolean, read_integer, read_string
 from penstock.scalars.types import ANY, SqlType
 from penstock.scalars.widths import fits_width, single
 from penstock.sql.plan.relations import ColumnDef, Columns
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise TypeError
 
 
 def _float(value: object) -> float:
@@ -34,39 +29,27 @@ def _decimal(value: object) -> Decimal:
     raise TypeError
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    raise TypeError
-
-
-def _truth(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise TypeError
-
-
 def _moment(value: object) -> datetime.datetime:
-    moment = datetime.datetime.fromisoformat(_text(value))
+    moment = datetime.datetime.fromisoformat(read_string(value))
     return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).astimezone(datetime.UTC)
 
 
 def _local(value: object) -> datetime.datetime:
-    moment = datetime.datetime.fromisoformat(_text(value))
+    moment = datetime.datetime.fromisoformat(read_string(value))
     if moment.tzinfo is not None:
         raise ValueError
     return moment
 
 
 _READERS: Mapping[str, Callable[[Any], object]] = {
-    "BIGINT": _whole,
+    "BIGINT": read_integer,
     "DOUBLE": _float,
     "DECIMAL": _decimal,
-    "STRING": _text,
-    "BOOLEAN": _truth,
+    "STRING": read_string,
+    "BOOLEAN": read_boolean,
     "TIMESTAMP": _moment,
     "TIMESTAMP_NTZ": _local,
-    "DATE": lambda value: datetime.date.fromisoformat(_text(value)),
+    "DATE": lambda value: datetime.date.fromisoformat(read_string(value)),
 }
 
 
